@@ -1,0 +1,2 @@
+//! The stock binary.
+fn main() {}
