@@ -1,0 +1,70 @@
+//! Every bound of this crate, each with its reason. Reaching one is an error or a recorded drop, never silence.
+
+use std::time::Duration;
+
+/// Bytes of one stored record. A larger value belongs in an artifact, which streams.
+pub const RECORD_BYTES_MAX: usize = 1 << 20;
+/// Bytes above which a payload value that the engine writes is stored as an artifact of kind `payload`.
+pub const INLINE_VALUE_BYTES_MAX: usize = 64 << 10;
+/// Bytes of one artifact chunk: small enough to be read whole, large enough that a manifest stays short.
+pub const CHUNK_BYTES_MAX: usize = 256 << 10;
+/// Bytes of an artifact written between two commit groups, so that a large one does not stall small appends.
+pub const ARTIFACT_SLICE_BYTES_MAX: usize = 4 << 20;
+/// Bytes of a schema definition given inline in a draft.
+pub const INLINE_SCHEMA_BYTES_MAX: usize = 1 << 10;
+/// Bytes of a topic name.
+pub const TOPIC_BYTES_MAX: usize = 256;
+/// Bytes of one id inside a topic name (run, token, conversation, project, request).
+pub const SEGMENT_BYTES_MAX: usize = 96;
+/// Bytes of a birth header `key`, an idempotency key, an owned name.
+pub const KEY_BYTES_MAX: usize = 256;
+/// Bytes of an envelope type and of an author.
+pub const NAME_BYTES_MAX: usize = 128;
+/// Headers of one envelope, birth headers included.
+pub const HEADERS_MAX: usize = 64;
+/// Envelopes of one batch: it must fit one commit group.
+pub const BATCH_MAX: usize = 10_000;
+/// Batches that may wait for a commit; further appends wait for room.
+pub const QUEUE_MAX: usize = 65_536;
+/// Envelopes of one commit group, so that a group stays short on the disk.
+pub const GROUP_MAX: usize = 4_096;
+/// How long a deferred append may wait for a commit to ride on.
+pub const DEFERRED_DELAY_MAX: Duration = Duration::from_millis(100);
+/// How long a commit waits for another process that holds the store.
+pub const STORE_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How often foreign commits are looked for.
+pub const FOREIGN_POLL: Duration = Duration::from_millis(25);
+/// Envelopes read in one page; no read transaction outlives one.
+pub const PAGE_MAX: usize = 512;
+/// Recent envelopes kept in memory for live subscriptions; one that lags further reads the file.
+pub const RING_MAX: usize = 4_096;
+/// Envelopes that wait for one ephemeral subscriber; more are dropped and counted.
+pub const EPHEMERAL_QUEUE_MAX: usize = 1_024;
+/// Topics, keys and interned names whose heads are cached; the cache is emptied when full.
+pub const CACHED_HEADS_MAX: usize = 100_000;
+/// Depth of JSON from outside; deeper text is refused before it can exhaust the stack.
+pub const JSON_DEPTH_MAX: usize = 128;
+/// Starts without an end after which a step is in doubt: it may be the one that kills the process.
+pub const STARTS_WITHOUT_END_MAX: u32 = 3;
+/// Rounds in which a planner may answer objections before its package is denied.
+pub const RENEGOTIATIONS_MAX: u32 = 3;
+/// A hung owner is taken over after three polls of a third of this.
+pub const OWNER_TTL: Duration = Duration::from_secs(9);
+/// Unfinished runs recovered at once.
+pub const RECOVERED_AT_ONCE_MAX: usize = 64;
+
+const _: () = {
+    assert!(
+        INLINE_VALUE_BYTES_MAX < RECORD_BYTES_MAX,
+        "an inline value fits a record"
+    );
+    assert!(
+        CHUNK_BYTES_MAX <= ARTIFACT_SLICE_BYTES_MAX,
+        "a slice holds at least one chunk"
+    );
+    assert!(GROUP_MAX <= QUEUE_MAX, "a group is taken from the queue");
+    assert!(
+        PAGE_MAX <= RING_MAX,
+        "a page that was just committed is still in the ring"
+    );
+};
