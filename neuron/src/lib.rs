@@ -1,7 +1,18 @@
 //! State is never stored, it is folded.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unwrap_used,
+        reason = "a test that fails is meant to panic"
+    )
+)]
+
 mod digest;
 mod error;
+pub mod graph;
 pub mod limits;
 
 pub use digest::{CALL_CONTEXT, Digest, ENVELOPE_CONTEXT, SCHEMA_CONTEXT};
