@@ -16,6 +16,8 @@ pub const INLINE_SCHEMA_BYTES_MAX: usize = 1 << 10;
 pub const TOPIC_BYTES_MAX: usize = 256;
 /// Bytes of one id inside a topic name (run, token, conversation, project, request).
 pub const SEGMENT_BYTES_MAX: usize = 96;
+/// Bytes of the id of a telos region or zone: what a telos fleet accepts, so that every scope here is one there.
+pub const SCOPE_ID_BYTES_MAX: usize = 128;
 /// Bytes of a birth header `key`, an idempotency key, an owned name.
 pub const KEY_BYTES_MAX: usize = 256;
 /// Bytes of an envelope type and of an author.

@@ -399,7 +399,9 @@ mod tests {
                 for node in 0..24 {
                     graph.add_node(node);
                 }
-                edges.iter().for_each(|&(from, to)| drop(graph.add_edge(from, to)));
+                for &(from, to) in edges {
+                    assert!(graph.add_edge(from, to).is_ok());
+                }
                 graph.order().copied().collect::<Vec<u8>>()
             };
             prop_assert_eq!(build(&edges), build(&other));
