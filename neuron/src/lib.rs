@@ -10,10 +10,12 @@
     )
 )]
 
+pub mod canon;
 mod digest;
 mod error;
 pub mod graph;
 pub mod limits;
 
+pub use canon::Json;
 pub use digest::{CALL_CONTEXT, Digest, ENVELOPE_CONTEXT, SCHEMA_CONTEXT};
 pub use error::{BoxError, Error, ErrorKind, Result, Terminal};

@@ -44,8 +44,8 @@ pub const RING_MAX: usize = 4_096;
 pub const EPHEMERAL_QUEUE_MAX: usize = 1_024;
 /// Topics, keys and interned names whose heads are cached; the cache is emptied when full.
 pub const CACHED_HEADS_MAX: usize = 100_000;
-/// Depth of JSON from outside; deeper text is refused before it can exhaust the stack.
-pub const JSON_DEPTH_MAX: usize = 128;
+/// Depth of JSON, written or read: as deep as `serde_json` decodes, and far from exhausting the stack.
+pub const JSON_DEPTH_MAX: usize = 127;
 /// Starts without an end after which a step is in doubt: it may be the one that kills the process.
 pub const STARTS_WITHOUT_END_MAX: u32 = 3;
 /// Rounds in which a planner may answer objections before its package is denied.
