@@ -10,12 +10,25 @@
     )
 )]
 
-pub mod canon;
+mod clock;
 mod digest;
 mod error;
+mod id;
+
+pub mod canon;
+pub mod envelope;
 pub mod graph;
 pub mod limits;
+pub mod schema;
+pub mod store;
+pub mod topic;
 
 pub use canon::Json;
+pub use clock::{Clock, ManualClock, Millis, SystemClock};
 pub use digest::{CALL_CONTEXT, Digest, ENVELOPE_CONTEXT, SCHEMA_CONTEXT};
+pub use envelope::{Artifact, Author, Cause, Draft, Envelope, Header, Headers, Kind, Parent};
 pub use error::{BoxError, Error, ErrorKind, Result, Terminal};
+pub use id::{ConversationId, ProjectId, RequestId, RunId, TokenId};
+pub use schema::{EnvelopeRef, Schema, SchemaRef, SchemaUse};
+pub use store::{Append, Deferred, Expectation, Receipt};
+pub use topic::{Contract, Pattern, Topic};

@@ -1,0 +1,244 @@
+//! From draft to stored text. A caller canonicalises body and headers; the writer splices what only the commit knows.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::{Artifact, Author, Cause, Draft, Kind, Parent, draft::DraftHeader, header::Reserved};
+use crate::{Digest, ENVELOPE_CONTEXT, EnvelopeRef, Error, ErrorKind, Json, Millis, Result, SchemaRef, Topic, limits};
+
+/// A draft in canonical parts, ready for the writer.
+#[derive(Clone, Debug)]
+pub(crate) struct Prepared {
+    pub(crate) topic: Topic,
+    pub(crate) kind: Kind,
+    pub(crate) key: Option<Arc<str>>,
+    pub(crate) parent: Option<Parent>,
+    pub(crate) cause: Option<Cause>,
+    author: Json,
+    body: Json,
+    /// Canonical birth headers but for `caused-by`, which the writer adds last.
+    headers: Vec<Json>,
+    /// Keys and values of `headers`, for the comparison of a repeated batch.
+    said: Vec<(String, Json)>,
+    born: Millis,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct HeaderForm<'a, V: Serialize> {
+    at: Millis,
+    author: &'a Author,
+    key: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<SchemaRef>,
+    value: &'a V,
+}
+
+#[derive(Serialize)]
+struct BodyForm<'a> {
+    artifacts: &'a [Artifact],
+    #[serde(rename = "payloadJSON", skip_serializing_if = "Option::is_none")]
+    payload: Option<&'a Json>,
+    #[serde(rename = "payloadSchema", skip_serializing_if = "Option::is_none")]
+    payload_schema: Option<SchemaRef>,
+    #[serde(rename = "schema", skip_serializing_if = "Option::is_none")]
+    contract: Option<SchemaRef>,
+    #[serde(rename = "type")]
+    kind: &'a Kind,
+}
+
+impl Prepared {
+    /// Canonicalises a draft, with the batch's idempotency key and the owner's epoch as birth headers.
+    pub(crate) fn new(draft: Draft, idempotency: Option<&str>, epoch: Option<u64>, now: Millis) -> Result<Self, Error> {
+        let here = format!("draft `{}` for topic {}", draft.kind, draft.topic);
+        Self::form(draft, idempotency, epoch, now).map_err(|error| error.context(here))
+    }
+
+    fn form(draft: Draft, idempotency: Option<&str>, epoch: Option<u64>, now: Millis) -> Result<Self, Error> {
+        let mut list = draft.headers;
+        let own = |key: Reserved, value| DraftHeader {
+            key: key.key().into(),
+            value,
+            schema: None,
+            author: None,
+        };
+        if let Some(key) = &draft.key {
+            list.push(own(Reserved::Key, Json::of(key)?));
+        }
+        if let Some(key) = idempotency {
+            list.push(own(Reserved::IdempotencyKey, Json::of(key)?));
+        }
+        if let Some(epoch) = epoch {
+            list.push(own(Reserved::Epoch, Json::of(&epoch)?));
+        }
+        if list.len() + usize::from(draft.cause.is_some()) > limits::HEADERS_MAX {
+            let why = format!("{} headers are more than {}", list.len(), limits::HEADERS_MAX);
+            return Err(Error::new(ErrorKind::TooLarge, why));
+        }
+        let headers = list.iter().map(|header| {
+            Json::of(&HeaderForm {
+                at: now,
+                author: header.author.as_ref().unwrap_or(&draft.author),
+                key: &header.key,
+                schema: header.schema.as_ref().map(|schema| schema.reference()),
+                value: &header.value,
+            })
+        });
+        let headers = headers.collect::<Result<Vec<_>, _>>()?;
+        let body = Json::of(&BodyForm {
+            artifacts: &draft.artifacts,
+            payload: draft.payload.as_ref(),
+            payload_schema: draft.payload_schema.as_ref().map(|schema| schema.reference()),
+            contract: draft.contract.as_ref().map(|contract| contract.reference()),
+            kind: &draft.kind,
+        })?;
+        Ok(Self {
+            author: Json::of(&draft.author)?,
+            body,
+            headers,
+            said: list.into_iter().map(|header| (header.key, header.value)).collect(),
+            born: now,
+            topic: draft.topic,
+            kind: draft.kind,
+            key: draft.key.map(Into::into),
+            parent: draft.parent,
+            cause: draft.cause,
+        })
+    }
+
+    /// The record and its id, at its place.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TooLarge`] above the bound of a record.
+    pub(crate) fn seal(
+        &self,
+        at: Millis,
+        seq: u64,
+        parent: Option<u64>,
+        cause: Option<&EnvelopeRef>,
+    ) -> Result<(String, Digest), Error> {
+        use std::fmt::Write as _;
+        let topic = Json::of(&self.topic)?;
+        let room = self.body.len() + self.headers.iter().map(|h| h.len() + 1).sum::<usize>() + topic.len() + 256;
+        let mut record = String::with_capacity(room);
+        // Writing to a string cannot fail.
+        let _ = write!(
+            record,
+            "{{\"at\":{at},\"author\":{},\"body\":{},\"headers\":[",
+            self.author, self.body
+        );
+        for (place, header) in self.headers.iter().enumerate() {
+            record.push_str(if place == 0 { "" } else { "," });
+            record.push_str(header.as_str());
+        }
+        if let Some(cause) = cause {
+            let value = Json::of(cause)?;
+            let comma = if self.headers.is_empty() { "" } else { "," };
+            let (born, author) = (self.born, &self.author);
+            let _ = write!(
+                record,
+                "{comma}{{\"at\":{born},\"author\":{author},\"key\":\"caused-by\",\"value\":{value}}}"
+            );
+        }
+        record.push(']');
+        if let Some(parent) = parent {
+            let _ = write!(record, ",\"parentSeq\":{parent}");
+        }
+        let _ = write!(record, ",\"seq\":{seq},\"topic\":{topic}}}");
+        if record.len() > limits::RECORD_BYTES_MAX {
+            let (len, max) = (record.len(), limits::RECORD_BYTES_MAX);
+            let why = format!(
+                "`{}` for topic {} has {len} bytes, more than {max}: use an artifact for the large value",
+                self.kind, self.topic
+            );
+            return Err(Error::new(ErrorKind::TooLarge, why));
+        }
+        let id = Digest::derive(ENVELOPE_CONTEXT, record.as_bytes());
+        Ok((record, id))
+    }
+}
+
+/// What is compared when a batch comes again under the same idempotency key.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct RecordedBatch(Vec<Said>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Said {
+    topic: Topic,
+    body: Json,
+    headers: Vec<(String, Json)>,
+    parent: Option<Place>,
+    cause: Option<Place>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Place {
+    Index(usize),
+    Seq(u64),
+    Envelope(Topic, u64),
+}
+
+impl RecordedBatch {
+    /// What a new batch says. Its epoch is left out: the same content may come from a later owner.
+    pub(crate) fn of_drafts(drafts: &[Prepared]) -> Self {
+        Self(
+            drafts
+                .iter()
+                .map(|draft| Said {
+                    topic: draft.topic.clone(),
+                    body: draft.body.clone(),
+                    headers: draft
+                        .said
+                        .iter()
+                        .filter(|(key, _)| key != Reserved::Epoch.key())
+                        .cloned()
+                        .collect(),
+                    parent: draft.parent.as_ref().and_then(|parent| match parent {
+                        Parent::Index(index) => Some(Place::Index(*index)),
+                        Parent::Seq(seq) => Some(Place::Seq(*seq)),
+                        Parent::Deferred(deferred) => deferred.place().map(|receipt| Place::Seq(receipt.seq)),
+                    }),
+                    cause: draft.cause.as_ref().and_then(|cause| match cause {
+                        Cause::Index(index) => Some(Place::Index(*index)),
+                        Cause::Envelope(envelope) => Some(Place::Envelope(envelope.topic.clone(), envelope.seq)),
+                        Cause::Deferred(deferred) => deferred
+                            .place()
+                            .map(|receipt| Place::Envelope(receipt.topic.clone(), receipt.seq)),
+                    }),
+                })
+                .collect(),
+        )
+    }
+
+    /// What a stored batch said, in its order.
+    pub(crate) fn of_envelopes(envelopes: &[super::Envelope]) -> Result<Self, Error> {
+        let index = |topic: &Topic, seq: u64| {
+            envelopes
+                .iter()
+                .position(|envelope| envelope.topic == *topic && envelope.seq == seq)
+        };
+        let said = envelopes.iter().enumerate().map(|(here, envelope)| {
+            let cause: Option<EnvelopeRef> = envelope.headers.decode(Reserved::CausedBy.key());
+            Ok(Said {
+                topic: envelope.topic.clone(),
+                body: Json::of(&envelope.body)?,
+                headers: envelope
+                    .headers
+                    .iter()
+                    .filter(|header| ![Reserved::CausedBy.key(), Reserved::Epoch.key()].contains(&&*header.key))
+                    .map(|header| (header.key.clone(), header.value.clone()))
+                    .collect(),
+                parent: envelope.parent_seq.map(|seq| match index(&envelope.topic, seq) {
+                    Some(earlier) if earlier < here => Place::Index(earlier),
+                    _ => Place::Seq(seq),
+                }),
+                cause: cause.map(|cause| match index(&cause.topic, cause.seq) {
+                    Some(earlier) if earlier < here => Place::Index(earlier),
+                    _ => Place::Envelope(cause.topic, cause.seq),
+                }),
+            })
+        });
+        Ok(Self(said.collect::<Result<_, Error>>()?))
+    }
+}

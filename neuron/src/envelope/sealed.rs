@@ -1,0 +1,177 @@
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use super::{Artifact, Author, Body, Header, Headers, Kind};
+use crate::{Digest, ENVELOPE_CONTEXT, EnvelopeRef, Error, ErrorKind, Json, Millis, Result, SchemaRef, Topic};
+
+/// A recorded envelope: sealed by its commit, never changed.
+///
+/// Serialises as the record with its `id`, as verbs and exports show it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Envelope {
+    /// The topic it stands in.
+    pub topic: Topic,
+    /// Its place in the topic, from 1, without gaps.
+    pub seq: u64,
+    /// What it responds to in the same topic.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_seq: Option<u64>,
+    /// Hash of the canonical record.
+    pub id: Digest,
+    /// Who wrote it.
+    pub author: Author,
+    /// When it was committed; never earlier than the envelope before it in the store.
+    pub at: Millis,
+    /// Birth headers. Later injections are envelopes of their own: see [`Ledger::headers`](crate::Ledger::headers).
+    pub headers: Headers,
+    /// What it says.
+    pub body: Body,
+    /// Its place in the store, from 1, without gaps; 0 for an ephemeral envelope. No part of the record.
+    #[serde(skip)]
+    pub pos: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Record<'a> {
+    at: Millis,
+    #[serde(borrow)]
+    author: Cow<'a, str>,
+    #[serde(borrow)]
+    body: RecordBody<'a>,
+    #[serde(borrow)]
+    headers: Vec<RecordHeader<'a>>,
+    parent_seq: Option<u64>,
+    seq: u64,
+    topic: Topic,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecordBody<'a> {
+    artifacts: Vec<Artifact>,
+    #[serde(borrow, default, rename = "payloadJSON")]
+    payload: Option<&'a RawValue>,
+    #[serde(default, rename = "payloadSchema")]
+    payload_schema: Option<SchemaRef>,
+    #[serde(default, rename = "schema")]
+    contract: Option<SchemaRef>,
+    #[serde(rename = "type")]
+    kind: Kind,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RecordHeader<'a> {
+    at: Millis,
+    author: Author,
+    #[serde(borrow)]
+    key: Cow<'a, str>,
+    #[serde(default)]
+    schema: Option<SchemaRef>,
+    #[serde(borrow)]
+    value: &'a RawValue,
+}
+
+impl Envelope {
+    /// Reads a stored record.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] if the text is not a record.
+    pub(crate) fn from_record(pos: u64, id: Digest, record: &str) -> Result<Self, Error> {
+        let form: Record<'_> = serde_json::from_str(record)
+            .map_err(|error| Error::new(ErrorKind::Corrupt, format!("record at pos {pos} (id {id}): {error}")))?;
+        let headers = form.headers.into_iter().map(|header| Header {
+            key: header.key.into_owned(),
+            value: Json::trusted(header.value.get()),
+            author: header.author,
+            at: header.at,
+            schema: header.schema,
+        });
+        Ok(Self {
+            topic: form.topic,
+            seq: form.seq,
+            parent_seq: form.parent_seq,
+            id,
+            author: Author::new(form.author).map_err(|error| error.context(format!("record at pos {pos}")))?,
+            at: form.at,
+            headers: Headers(headers.collect()),
+            body: Body {
+                kind: form.body.kind,
+                payload: form.body.payload.map(|payload| Json::trusted(payload.get())),
+                payload_schema: form.body.payload_schema,
+                contract: form.body.contract,
+                artifacts: form.body.artifacts,
+            },
+            pos,
+        })
+    }
+
+    /// The canonical record: what is stored, and what the id is the hash of.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Malformed`] if a number in it has no canonical form, which no sealed envelope has.
+    pub fn record(&self) -> Result<Json, Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Form<'a> {
+            at: Millis,
+            author: &'a Author,
+            body: &'a Body,
+            headers: &'a Headers,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            parent_seq: Option<u64>,
+            seq: u64,
+            topic: &'a Topic,
+        }
+        Json::of(&Form {
+            at: self.at,
+            author: &self.author,
+            body: &self.body,
+            headers: &self.headers,
+            parent_seq: self.parent_seq,
+            seq: self.seq,
+            topic: &self.topic,
+        })
+    }
+
+    /// Whether the id is the hash of the record.
+    ///
+    /// # Errors
+    /// As [`Envelope::record`].
+    pub fn is_intact(&self) -> Result<bool, Error> {
+        Ok(Digest::derive(ENVELOPE_CONTEXT, self.record()?.as_str().as_bytes()) == self.id)
+    }
+
+    /// What names it, also from another topic.
+    pub fn reference(&self) -> EnvelopeRef {
+        EnvelopeRef {
+            topic: self.topic.clone(),
+            seq: self.seq,
+            id: self.id,
+        }
+    }
+
+    /// What brought it about in another topic.
+    pub fn cause(&self) -> Option<EnvelopeRef> {
+        self.headers.decode("caused-by")
+    }
+
+    /// The indexed birth header `key`.
+    pub fn key(&self) -> Option<String> {
+        self.headers.decode("key")
+    }
+
+    /// The payload, decoded.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Schema`] naming topic and seq if it has another shape.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        self.body
+            .decode()
+            .map_err(|error| error.context(format!("{} seq {}", self.topic, self.seq)))
+    }
+}

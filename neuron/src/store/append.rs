@@ -1,0 +1,166 @@
+use std::{
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use crate::{
+    Digest, Draft, Error, ErrorKind, Millis, Result, Schema, Topic,
+    envelope::{Prepared, bounded},
+    limits,
+};
+
+/// What must hold for a batch to be written; checked in the write transaction before its first insert.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expectation {
+    /// The last `seq` of a topic; 0 = it holds nothing.
+    Head(Topic, u64),
+    /// The `seq` of the last envelope of a topic with this birth header `key`; `None` = there is none.
+    Key(Topic, String, Option<u64>),
+    /// The newest epoch of an owned name; 0 = never owned.
+    Epoch(String, u64),
+}
+
+/// A batch across topics: all of it is written, or nothing.
+///
+/// ```
+/// # use neuron::{Append, Author, Draft, Expectation, Topic};
+/// let topic = Topic::new("notes.today")?;
+/// let note = Draft::new(topic.clone(), Author::human("ada")?, "note.taken")?.payload(&"buy bread")?;
+/// let append = Append::of([note]).expect(Expectation::Head(topic, 0)).idempotency_key("note-1")?;
+/// # Ok::<(), neuron::Error>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Append {
+    pub(crate) drafts: Vec<Draft>,
+    pub(crate) expectations: Vec<Expectation>,
+    pub(crate) idempotency: Option<String>,
+    pub(crate) owner: Option<(String, u64)>,
+    pub(crate) then: Then,
+}
+
+impl Append {
+    /// A batch of these drafts, in this order.
+    pub fn of(drafts: impl IntoIterator<Item = Draft>) -> Self {
+        Self {
+            drafts: drafts.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds an expectation.
+    #[must_use]
+    pub fn expect(mut self, expectation: Expectation) -> Self {
+        self.expectations.push(expectation);
+        self
+    }
+
+    /// Names the batch, for the whole store: a second batch of this name and content gets the first one's receipts.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Malformed`] unless the key has 1 to 256 bytes.
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Result<Self, Error> {
+        let key = key.into();
+        bounded("idempotency key", &key)?;
+        self.idempotency = Some(key);
+        Ok(self)
+    }
+
+    /// Writes as the owner of `name` under `epoch`: refused as [`ErrorKind::Fenced`] once a newer epoch exists.
+    #[must_use]
+    pub fn owner(mut self, name: impl Into<String>, epoch: u64) -> Self {
+        self.owner = Some((name.into(), epoch));
+        self
+    }
+
+    /// Calls back in commit order, after the commit and before any later batch's call; also when refused.
+    #[must_use]
+    pub fn then(mut self, then: impl FnOnce(&Result<Vec<Receipt>, Error>) + Send + 'static) -> Self {
+        self.then = Then(Some(Box::new(then)));
+        self
+    }
+
+    /// Brings the batch into the form the writer takes.
+    pub(crate) fn prepare(self, schemas: Vec<Arc<Schema>>, now: Millis) -> Result<Batch, Error> {
+        if self.drafts.is_empty() || self.drafts.len() > limits::BATCH_MAX {
+            let (count, max) = (self.drafts.len(), limits::BATCH_MAX);
+            return Err(Error::new(
+                ErrorKind::TooLarge,
+                format!("a batch of {count} drafts: use 1 to {max}"),
+            ));
+        }
+        let epoch = self.owner.as_ref().map(|(_, epoch)| *epoch);
+        let key = self.idempotency.as_deref();
+        let drafts = self
+            .drafts
+            .into_iter()
+            .map(|draft| Prepared::new(draft, key, epoch, now));
+        Ok(Batch {
+            drafts: drafts.collect::<Result<_, _>>()?,
+            expectations: self.expectations,
+            idempotency: self.idempotency.map(Into::into),
+            owner: self.owner,
+            schemas,
+            then: self.then,
+        })
+    }
+}
+
+pub(crate) type Callback = Box<dyn FnOnce(&Result<Vec<Receipt>, Error>) + Send>;
+
+#[derive(Default)]
+pub(crate) struct Then(pub(crate) Option<Callback>);
+
+impl fmt::Debug for Then {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Then" } else { "-" })
+    }
+}
+
+/// A batch in canonical parts, as stores take it. Made by the [`Ledger`](crate::Ledger).
+#[derive(Debug)]
+pub struct Batch {
+    pub(crate) drafts: Vec<Prepared>,
+    pub(crate) expectations: Vec<Expectation>,
+    pub(crate) idempotency: Option<Arc<str>>,
+    pub(crate) owner: Option<(String, u64)>,
+    pub(crate) schemas: Vec<Arc<Schema>>,
+    pub(crate) then: Then,
+}
+
+/// Where an envelope was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// Its topic.
+    pub topic: Topic,
+    /// Its place in the topic.
+    pub seq: u64,
+    /// Its id.
+    pub id: Digest,
+    /// Its place in the store.
+    pub pos: u64,
+    /// When it was committed.
+    pub at: Millis,
+    /// Whether it was there already, under the same idempotency key.
+    pub deduplicated: bool,
+}
+
+/// A deferred append: ordered with what follows, committed with the process's next commit or after 100 ms.
+///
+/// A later draft of this process may name it as parent or cause.
+#[derive(Clone, Debug, Default)]
+pub struct Deferred(Arc<Mutex<Option<Result<Receipt, Error>>>>);
+
+impl Deferred {
+    /// Its place, once it has one.
+    pub fn place(&self) -> Option<Receipt> {
+        self.outcome().and_then(Result::ok)
+    }
+
+    pub(crate) fn outcome(&self) -> Option<Result<Receipt, Error>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn settle(&self, outcome: Result<Receipt, Error>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+    }
+}

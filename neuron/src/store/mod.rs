@@ -1,0 +1,189 @@
+//! The store of record: topic logs, artifact blobs, the schema registry. Three things, nothing overwritten.
+//!
+//! [`Append`] is the only way in: a batch across topics, all or nothing, with expectations that are checked in the write
+//! transaction. Everything else here reads.
+
+mod append;
+mod commit;
+mod fault;
+mod memory;
+mod row;
+mod seal;
+
+use std::{fmt, path::Path, sync::Arc};
+
+use futures::future::BoxFuture;
+use serde::Deserialize;
+use tokio::sync::watch;
+
+pub use append::{Append, Batch, Deferred, Expectation, Receipt};
+pub(crate) use commit::Observer;
+pub use fault::{Fault, Point};
+pub use memory::Memory;
+pub use row::{Page, Range, Row, Select};
+pub(crate) use seal::INJECTED;
+
+use crate::{Digest, Envelope, Error, Millis, Result, Schema, SchemaRef, Topic, topic::catalog};
+
+/// Ids looked up by a prefix: more matches than this are not told apart, a longer prefix is asked for.
+pub(crate) const ID_MATCHES_MAX: usize = 16;
+
+/// A topic and how far it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicSummary {
+    /// Its name.
+    pub topic: Topic,
+    /// Its last `seq`.
+    pub head: u64,
+    /// The `pos` of its last envelope.
+    pub last_pos: u64,
+}
+
+/// Which chunks make up an artifact, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// Plain BLAKE3 of the whole content.
+    pub hash: Digest,
+    /// Length of the content in bytes.
+    pub bytes: u64,
+    /// Plain BLAKE3 of each chunk.
+    pub chunks: Vec<Digest>,
+}
+
+/// A store of record.
+///
+/// Obligations: what an append gave a receipt for survives what its durability promises; rows are visible to readers
+/// and observers only after that; `pos` and each topic's `seq` count from 1 without gaps; nothing written ever changes.
+/// Methods without `async` may block for the length of one page or one commit.
+pub trait Store: Send + Sync + fmt::Debug + 'static {
+    /// Appends a batch and waits until it is durable.
+    ///
+    /// # Errors
+    /// [`Conflict`](crate::ErrorKind::Conflict), [`Fenced`](crate::ErrorKind::Fenced),
+    /// [`IdempotencyConflict`](crate::ErrorKind::IdempotencyConflict), [`Malformed`](crate::ErrorKind::Malformed) or
+    /// [`TooLarge`](crate::ErrorKind::TooLarge) for a refused batch, which wrote nothing; a kind of the disk if the
+    /// commit failed.
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<Vec<Receipt>, Error>>;
+    /// As [`Store::append`], from a thread that may block.
+    ///
+    /// # Errors
+    /// As [`Store::append`].
+    fn append_blocking(&self, batch: Batch) -> Result<Vec<Receipt>, Error>;
+    /// Appends a batch with the next commit, or after 100 ms; one handle per draft.
+    ///
+    /// # Errors
+    /// [`Io`](crate::ErrorKind::Io) if the store is closed. A refusal is told to the owner's next append.
+    fn defer(&self, batch: Batch) -> Result<Vec<Deferred>, Error>;
+    /// Commits what is deferred, now. Blocks.
+    fn flush(&self);
+    /// Adds an observer of committed rows.
+    fn observe(&self, observer: Observer);
+    /// The last `pos` that may be read; changes when this process commits, and within 50 ms when another does.
+    fn tail(&self) -> watch::Receiver<u64>;
+    /// The last `pos` and its `at`.
+    ///
+    /// # Errors
+    /// A kind of the disk.
+    fn last(&self) -> Result<(u64, Millis), Error>;
+    /// One page of a range.
+    ///
+    /// # Errors
+    /// A kind of the disk, or [`Corrupt`](crate::ErrorKind::Corrupt).
+    fn page(&self, select: &Select, range: Range) -> Result<Page, Error>;
+    /// The envelope at a place of a topic.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn row(&self, topic: &Topic, seq: u64) -> Result<Option<Row>, Error>;
+    /// The `pos` of the envelopes whose id begins with these hex digits.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn with_id(&self, prefix: &str) -> Result<Vec<u64>, Error>;
+    /// The last `seq` of a topic; 0 if it holds nothing.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn head(&self, topic: &Topic) -> Result<u64, Error>;
+    /// The `seq` of the last envelope of a topic with a key.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn keyed(&self, topic: &Topic, key: &str) -> Result<Option<u64>, Error>;
+    /// The newest epoch of an owned name; 0 if it was never owned.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn epoch(&self, name: &str) -> Result<u64, Error>;
+    /// All topics, by name.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn topics(&self) -> Result<Vec<TopicSummary>, Error>;
+    /// A registered schema.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn schema(&self, reference: &SchemaRef) -> Result<Option<Arc<Schema>>, Error>;
+    /// All registered schemas, in the order of registration; the first is plane 0.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn schemas(&self) -> Result<Vec<Arc<Schema>>, Error>;
+    /// Stores chunks; one that is there already stays. Blocks.
+    ///
+    /// # Errors
+    /// A kind of the disk.
+    fn put_chunks(&self, chunks: Vec<(Digest, Arc<[u8]>)>) -> Result<(), Error>;
+    /// Stores a manifest whose chunks are stored; one that is there already stays. Blocks.
+    ///
+    /// # Errors
+    /// A kind of the disk.
+    fn put_manifest(&self, manifest: &Manifest) -> Result<(), Error>;
+    /// The manifest of an artifact.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn manifest(&self, hash: &Digest) -> Result<Option<Manifest>, Error>;
+    /// Hash and length of every artifact.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn manifests(&self) -> Result<Vec<(Digest, u64)>, Error>;
+    /// The bytes of a chunk.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn chunk(&self, hash: &Digest) -> Result<Option<Arc<[u8]>>, Error>;
+    /// The file, if there is one.
+    fn path(&self) -> Option<&Path>;
+}
+
+/// The owned name and epoch that a row of `$leases` establishes.
+pub(crate) fn epoch_of(row: &Row) -> Option<(String, u64)> {
+    #[derive(Deserialize)]
+    struct Lease {
+        epoch: u64,
+    }
+    if row.topic != catalog::leases() {
+        return None;
+    }
+    let lease: Lease = row.envelope().ok()?.decode().ok()?;
+    row.key.as_ref().map(|name| (name.to_string(), lease.epoch))
+}
+
+/// The envelopes of one batch, from its first: contiguous, and all with the same idempotency key.
+pub(crate) fn same_batch(
+    envelopes: impl Iterator<Item = Result<Envelope, Error>>,
+    key: &str,
+) -> Result<Vec<Envelope>, Error> {
+    let mut batch = Vec::new();
+    for envelope in envelopes {
+        let envelope = envelope?;
+        if envelope.headers.decode::<String>("idempotency-key").as_deref() != Some(key) {
+            break;
+        }
+        batch.push(envelope);
+    }
+    Ok(batch)
+}

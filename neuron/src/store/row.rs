@@ -1,0 +1,87 @@
+use std::sync::Arc;
+
+use crate::{Digest, Envelope, Error, Millis, Pattern, Result, Topic, envelope::Kind};
+
+/// An envelope as a store keeps it: the record, and beside it the columns that are indexed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Place in the store, from 1, without gaps.
+    pub pos: u64,
+    /// Topic.
+    pub topic: Topic,
+    /// Place in the topic, from 1, without gaps.
+    pub seq: u64,
+    /// Type.
+    pub kind: Kind,
+    /// Time of the commit.
+    pub at: Millis,
+    /// `pos` of the cause in another topic.
+    pub cause: Option<u64>,
+    /// Birth header `key`.
+    pub key: Option<Arc<str>>,
+    /// Idempotency key, on the first envelope of its batch.
+    pub idempotency: Option<Arc<str>>,
+    /// Hash of the record.
+    pub id: Digest,
+    /// The canonical record, without id.
+    pub record: Arc<str>,
+}
+
+impl Row {
+    /// Reads the record.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if it is none.
+    pub fn envelope(&self) -> Result<Envelope, Error> {
+        Envelope::from_record(self.pos, self.id, &self.record)
+    }
+}
+
+/// Which envelopes to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Select {
+    /// Every envelope.
+    All,
+    /// Those of one topic.
+    Topic(Topic),
+    /// Those whose topic matches.
+    Pattern(Pattern),
+    /// Those of one type.
+    Kind(Kind),
+    /// Those whose cause stands at this `pos`.
+    CausedBy(u64),
+    /// Those of one topic with one birth header `key`.
+    Key(Topic, Arc<str>),
+}
+
+/// A range of the log by `pos`, in one direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// First `pos` that may be read.
+    pub from: u64,
+    /// Last `pos` that may be read.
+    pub to: u64,
+    /// Newest first.
+    pub reverse: bool,
+    /// At most this many rows; a store never gives more than [`limits::PAGE_MAX`](crate::limits::PAGE_MAX).
+    pub limit: usize,
+}
+
+impl Range {
+    /// Everything, oldest first.
+    pub const ALL: Self = Self {
+        from: 1,
+        to: u64::MAX,
+        reverse: false,
+        limit: crate::limits::PAGE_MAX,
+    };
+}
+
+/// A page of rows, and whether the range may hold more: `next` is where the following page begins (ends, in reverse).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// The rows, in the direction asked for.
+    pub rows: Vec<Row>,
+    /// Where to go on; `None` at the end of the range.
+    pub next: Option<u64>,
+}
