@@ -1,2 +1,10 @@
-//! it
-fn main() {}
+//! What holds for the whole: each module is one subject, each test a sentence about it.
+
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that fails is meant to panic"
+)]
+
+mod tidy;

@@ -5,8 +5,7 @@ use serde::{Serialize, ser};
 use super::{
     fault::Fault,
     key::Text,
-    parse::transcode,
-    ser::CANONICAL,
+    parse::{CANONICAL, transcode},
     writer::{Open, Writer},
 };
 

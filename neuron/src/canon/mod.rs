@@ -7,6 +7,7 @@
 mod any;
 mod compound;
 mod de;
+mod embedded;
 mod fault;
 mod key;
 mod number;
@@ -122,9 +123,9 @@ pub fn parse_value(text: &str) -> Result<serde_json::Value, Error> {
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut raw = serializer.serialize_struct(ser::RAW, 1)?;
-        raw.skip_field(ser::CANONICAL)?;
-        raw.serialize_field(ser::RAW, self.as_str())?;
+        let mut raw = serializer.serialize_struct(parse::RAW, 1)?;
+        raw.skip_field(parse::CANONICAL)?;
+        raw.serialize_field(parse::RAW, self.as_str())?;
         raw.end()
     }
 }

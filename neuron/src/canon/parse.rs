@@ -9,6 +9,12 @@ use super::{
     writer::Writer,
 };
 
+/// The name under which `serde_json` types carry raw JSON, as struct and as field.
+pub(super) const RAW: &str = "$serde_json::private::RawValue";
+/// A field that [`Json`](super::Json) says it skips before such a raw field: the text is canonical already. Other
+/// serialisers do not look at skipped fields.
+pub(super) const CANONICAL: &str = "$neuron::Json";
+
 /// Appends the canonical form of `text`.
 pub(super) fn transcode(text: &str, writer: &mut Writer) -> Result<(), Fault> {
     let mut parser = Parser { text, at: 0 };

@@ -8,15 +8,10 @@ use super::{
     compound::{Array, Fields, Object},
     fault::Fault,
     number::{push_double, push_integer, push_wide},
+    parse::RAW,
     text::{Escaping, push_string},
     writer::Writer,
 };
-
-/// The name under which `serde_json` types carry raw JSON, as struct and as field.
-pub(super) const RAW: &str = "$serde_json::private::RawValue";
-/// A field that [`Json`](super::Json) says it skips before such a raw field: the text is canonical already. Other
-/// serialisers do not look at skipped fields.
-pub(super) const CANONICAL: &str = "$neuron::Json";
 
 impl<'a> Serializer for &'a mut Writer {
     type Ok = ();

@@ -11,6 +11,7 @@ mod author;
 mod body;
 mod draft;
 mod header;
+mod receipt;
 mod record;
 mod sealed;
 
@@ -20,5 +21,6 @@ pub(crate) use draft::bounded;
 pub use draft::{Cause, Draft, Parent};
 pub(crate) use header::Reserved;
 pub use header::{Header, Headers};
+pub use receipt::{Deferred, Receipt};
 pub(crate) use record::{Prepared, RecordedBatch};
 pub use sealed::Envelope;

@@ -10,11 +10,11 @@ use std::{
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use super::{
-    Batch, Deferred, Receipt, Row,
+    Batch, Row,
     fault::{Fault, Point},
     seal::{self, Transaction},
 };
-use crate::{Clock, Error, ErrorKind, Result, limits};
+use crate::{Clock, Deferred, Error, ErrorKind, Receipt, Result, limits};
 
 /// What a store must do so that batches can be committed to it in groups.
 pub(crate) trait Backend: Transaction + Send {

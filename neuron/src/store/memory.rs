@@ -9,14 +9,15 @@ use futures::future::BoxFuture;
 use tokio::sync::watch;
 
 use super::{
-    Batch, Deferred, Manifest, Page, Range, Receipt, Row, Select, Store, TopicSummary,
+    Batch, Manifest, Page, Range, Row, Select, Store, TopicSummary,
     commit::{Backend, Committer, Observer},
     epoch_of,
     fault::Fault,
     seal::Transaction,
 };
 use crate::{
-    Clock, Digest, Envelope, Error, Millis, Result, Schema, SchemaRef, SystemClock, Topic, envelope::Kind, limits,
+    Clock, Deferred, Digest, Envelope, Error, Millis, Receipt, Result, Schema, SchemaRef, SystemClock, Topic,
+    envelope::Kind, limits,
 };
 
 #[derive(Debug, Default)]

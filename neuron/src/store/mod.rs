@@ -16,14 +16,14 @@ use futures::future::BoxFuture;
 use serde::Deserialize;
 use tokio::sync::watch;
 
-pub use append::{Append, Batch, Deferred, Expectation, Receipt};
+pub use append::{Append, Batch, Expectation};
 pub(crate) use commit::Observer;
 pub use fault::{Fault, Point};
 pub use memory::Memory;
 pub use row::{Page, Range, Row, Select};
 pub(crate) use seal::INJECTED;
 
-use crate::{Digest, Envelope, Error, Millis, Result, Schema, SchemaRef, Topic, topic::catalog};
+use crate::{Deferred, Digest, Envelope, Error, Millis, Receipt, Result, Schema, SchemaRef, Topic, topic::catalog};
 
 /// Ids looked up by a prefix: more matches than this are not told apart, a longer prefix is asked for.
 pub(crate) const ID_MATCHES_MAX: usize = 16;
