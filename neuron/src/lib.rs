@@ -22,6 +22,7 @@ pub mod limits;
 pub mod schema;
 pub mod store;
 pub mod topic;
+pub mod vocabulary;
 
 pub use canon::Json;
 pub use clock::{Clock, ManualClock, Millis, SystemClock};
