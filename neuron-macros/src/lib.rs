@@ -1,1 +1,175 @@
-//! Macros.
+//! The attributes of neuron: `#[step]`, `#[agent]`, `#[orchestrator]`, `#[plan]`, `#[on]`, `#[metered]`, `#[guard]`.
+//!
+//! They wire and never work: an expansion declares, names and registers, and holds no branch, no loop and no await of
+//! its own. What the user wrote between the braces of a function is passed on token by token.
+//!
+//! The way of every attribute is parse (tokens to syntax), lower (syntax to a model, all checks) and emit (model to
+//! tokens, which cannot fail). Mistakes are collected, so that one compilation shows them all.
+//!
+//! Use the attributes through the crates `neuron` or `orchestrator`, which re-export them with examples.
+
+mod emit;
+mod errors;
+mod expand;
+mod lower;
+mod names;
+mod parse;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
+mod tests;
+
+use lower::Kind;
+use proc_macro::TokenStream;
+
+/// Makes a step of an `async fn`: its answer is recorded, and once recorded it never runs again.
+///
+/// ```text
+/// /// Fetches one page.
+/// #[step(uses("net"), retry(3))]
+/// pub async fn fetch(cx: &Cx, /** Where the page is. */ url: Url) -> Result<Page> { … }
+/// ```
+///
+/// expands to a function of the same name that makes the call. Its return type carries the definition, so the one
+/// name `fetch` is the call, the step of a plan, the tool for a model and the entry in the registry:
+///
+/// ```text
+/// /// Fetches one page.
+/// pub fn fetch(cx: &Cx, url: Url) -> Call<'_, impl Step<Args = (Url,), Output = Page> + use<>> { … }
+/// ```
+///
+/// The body is kept verbatim in a function inside. Doc comments of the function and of its parameters become the
+/// descriptions in the schema of the tool. Attributes that callers see (`doc`, `cfg`, `deprecated`, `must_use`, lint
+/// levels) stand on the outer function, all others on the body.
+///
+/// # Accepts
+///
+/// An `async fn`, free or associated, whose first parameter is its context (`cx: &Cx`), followed by at most eight
+/// owned, named parameters, and which returns a `Result`. Options:
+///
+/// | option | says |
+/// |---|---|
+/// | `name = "…"` | the name on the log and as a tool, instead of that of the function |
+/// | `uses("net")`, `uses("gpu", 2)` | a resource it shares, and how much of it; may be repeated |
+/// | `owns("index.db")` | a resource it needs for itself; may be repeated |
+/// | `estimate(tokens = 2000, seconds = 30, tool_calls = 1)` | what it is expected to burn |
+/// | `retry(3)`, `retry(3, backoff = "200ms")` | after a plain failure: how many attempts in all, how long before the second |
+/// | `timeout = "30s"` | how long one attempt may take (`ms`, `s`, `m`, `h`, `d`) |
+/// | `once` | it must not happen twice: if nobody knows whether it did, it waits for a ruling |
+/// | `resolve = path` | the step that finds out whether this one did happen, and with what output |
+/// | `share` | equal calls in one round run once |
+/// | `ignore(parameter)` | the parameter is no part of what makes two calls equal; may be repeated |
+/// | `crate = path` | where the runtime is, if the manifest does not tell |
+///
+/// # Refuses
+///
+/// A function that is not `async`, that is generic, `const`, `unsafe` or `extern`, that takes `self`, or that has no
+/// context; a parameter that is borrowed, `impl Trait`, without a name or under `cfg`; a missing return type; an
+/// option that is unknown, given twice, or has a wrong value. Every mistake is one message at the place of the mistake.
+#[proc_macro_attribute]
+pub fn step(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    expand::definition(Kind::Step, arguments.into(), &item.into(), names::runtime()).into()
+}
+
+/// Makes an agent of an `async fn`: its body is replayed, its steps are not.
+///
+/// ```text
+/// #[agent(plan = outline)]
+/// async fn researcher(cx: &Cx, url: Url) -> Result<Summary> { … }
+/// ```
+///
+/// expands to `fn researcher(cx: &Cx, url: Url) -> Call<'_, impl Agent<Args = (Url,), Output = Summary> + use<>>`, in
+/// the same way as [`macro@step`] does.
+///
+/// # Accepts
+///
+/// The functions that [`macro@step`] accepts. Options: `plan = path` (a `#[plan]` with the same parameters and output,
+/// which is what the agent declares before it runs; whether they fit is checked at compile time), `name`, `uses`,
+/// `owns`, `estimate`, `crate`, written as for a step.
+///
+/// # Refuses
+///
+/// What [`macro@step`] refuses, and its other options: an agent is not retried as a whole, its steps are.
+#[proc_macro_attribute]
+pub fn agent(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    expand::definition(Kind::Agent, arguments.into(), &item.into(), names::runtime()).into()
+}
+
+/// Makes an orchestrator of an `async fn`: it assigns agents, plans and other orchestrators, and nothing else does.
+///
+/// ```text
+/// #[orchestrator]
+/// async fn digest(board: &Board, urls: Vec<Url>) -> Result<Report> { … }
+/// ```
+///
+/// expands to `fn digest(board: &Board, urls: Vec<Url>) -> Call<'_, impl Orchestrator<Args = (Vec<Url>,), Output =
+/// Report> + use<>>`, in the same way as [`macro@step`] does. A board is no context for a step, so a step that nobody
+/// cleared cannot be called here.
+///
+/// # Accepts
+///
+/// The functions that [`macro@step`] accepts, with `board: &Board` first. Options: `name` and `crate`.
+///
+/// # Refuses
+///
+/// What [`macro@step`] refuses, and its other options: resources and estimates belong to what is assigned.
+#[proc_macro_attribute]
+pub fn orchestrator(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    expand::definition(Kind::Orchestrator, arguments.into(), &item.into(), names::runtime()).into()
+}
+
+/// Registers a plan: a plain function that writes down steps and lets values flow between them.
+///
+/// ```text
+/// #[plan]
+/// fn outline(plan: &Plan, url: Node<Url>) -> Node<Summary> { plan.step(summarise, plan.step(fetch, url)) }
+/// ```
+///
+/// leaves the function as it was written and adds one entry to the registry: name, doc comment and parameters.
+///
+/// # Accepts
+///
+/// A free function that takes `plan: &Plan` first, then at most eight owned, named parameters (`Node<T>` for a value
+/// that need not exist yet, `T` for one that must), and returns a `Node`. Options: `name` and `crate`, written as for
+/// [`macro@step`].
+///
+/// # Refuses
+///
+/// A function that is `async`, generic, `const`, `unsafe` or `extern`, that takes `self`, or that has no plan to write
+/// to; the parameters and options that [`macro@step`] refuses; a missing return type.
+#[proc_macro_attribute]
+pub fn plan(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    expand::outline(arguments.into(), &item.into(), names::runtime()).into()
+}
+
+/// Will make a function listen to a topic, `#[on("sensor.**")]`, or stand at a stage, `#[on(stage)]`.
+///
+/// # Refuses
+///
+/// Everything for now: the attribute belongs to the language, what it does comes with a later version. The message
+/// says what to write until then, and the item below stays as it is.
+#[proc_macro_attribute]
+pub fn on(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    expand::on(arguments.into(), &item.into()).into()
+}
+
+/// Will measure the messages of a function as they pass.
+///
+/// # Refuses
+///
+/// Everything for now: the attribute belongs to the language, what it does comes with a later version. What a step
+/// burns is recorded without it.
+#[proc_macro_attribute]
+pub fn metered(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    expand::metered(&arguments.into(), &item.into()).into()
+}
+
+/// Will let only those messages through to a function that a check has passed.
+///
+/// # Refuses
+///
+/// Everything for now: the attribute belongs to the language, what it does comes with a later version. Until then
+/// check in the body and return a terminal error.
+#[proc_macro_attribute]
+pub fn guard(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    expand::guard(&arguments.into(), &item.into()).into()
+}

@@ -1,0 +1,28 @@
+//! Pieces that several expansions share.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::Path;
+
+use crate::lower::{Doc, Parameter};
+
+/// A doc comment as an expression of type `&'static str`.
+pub(super) fn doc(doc: &Doc) -> TokenStream {
+    match doc {
+        Doc::Text(text) => quote!(#text),
+        Doc::Parts(parts) => {
+            let (first, rest) = (parts.first(), parts.iter().skip(1));
+            quote!(::core::concat!(#first #(, "\n", #rest)*))
+        }
+    }
+}
+
+/// The parameters as an expression of type `&'static [Param]`.
+pub(super) fn parameters(runtime: &Path, parameters: &[Parameter]) -> TokenStream {
+    let each = parameters.iter().map(|parameter| {
+        let (name, doc) = (&parameter.name, doc(&parameter.doc));
+        let ignored = parameter.ignored.then(|| quote!(.ignored()));
+        quote!(#runtime::__private::Param::new(#name, #doc) #ignored)
+    });
+    quote!(&[#(#each),*])
+}

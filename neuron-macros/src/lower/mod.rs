@@ -1,0 +1,83 @@
+//! Syntax to model: every check is here, and what comes out can be written down without asking anything again.
+
+mod attributes;
+mod doc;
+mod duration;
+mod kind;
+mod model;
+mod name;
+mod options;
+mod owned;
+mod parameter;
+mod signature;
+
+use syn::Path;
+
+use crate::{
+    errors::Errors,
+    parse::{Argument, Function},
+};
+pub(crate) use doc::Doc;
+pub(crate) use kind::Kind;
+pub(crate) use model::{Definition, Options, Outline, Output, Parameter};
+
+/// A definition from its attribute and function; `None` if what is wrong leaves nothing that could be called.
+///
+/// `found` is the runtime as the manifest names it, which `crate = …` overrides.
+pub(crate) fn definition(
+    kind: Kind,
+    function: &Function,
+    arguments: Vec<Argument>,
+    found: Result<Path, &'static str>,
+    errors: &mut Errors,
+) -> Option<Definition> {
+    let mut options = options::lower(kind, arguments, errors);
+    attributes::refuse_a_second_kind(kind, &function.attrs, errors);
+    let name = name::of(&function.sig.ident, options.name.as_ref(), kind, errors);
+    let signature = signature::lower(kind, function, errors);
+    let runtime = name::runtime(options.runtime.take(), found, errors);
+    let mut signature = signature?;
+    parameter::ignore(kind, &mut signature.parameters, &options.ignored, errors);
+    parameter::refuse_shadowed(&signature.parameters, &options, errors);
+    let (outer, inner) = attributes::split(&function.attrs);
+    Some(Definition {
+        kind,
+        runtime: runtime?,
+        doc: Doc::of(&function.attrs),
+        outer,
+        inner,
+        vis: function.vis.clone(),
+        ident: function.sig.ident.clone(),
+        name,
+        context: signature.context,
+        parameters: signature.parameters,
+        inputs: signature.inputs,
+        output: signature::output(&signature.returns),
+        returns: signature.returns,
+        options,
+        body: function.body.clone(),
+    })
+}
+
+/// A plan from its attribute and function; `None` if it cannot be registered.
+pub(crate) fn outline(
+    mut function: Function,
+    arguments: Vec<Argument>,
+    found: Result<Path, &'static str>,
+    errors: &mut Errors,
+) -> Option<Outline> {
+    let mut options = options::lower(Kind::Plan, arguments, errors);
+    attributes::refuse_a_second_kind(Kind::Plan, &function.attrs, errors);
+    let name = name::of(&function.sig.ident, options.name.as_ref(), Kind::Plan, errors);
+    let signature = signature::lower(Kind::Plan, &function, errors);
+    let runtime = name::runtime(options.runtime.take(), found, errors);
+    function.strip_parameter_docs();
+    Some(Outline {
+        runtime: runtime?,
+        conditions: attributes::conditions(&function.attrs),
+        name,
+        doc: Doc::of(&function.attrs),
+        parameters: signature?.parameters,
+        function,
+    })
+}

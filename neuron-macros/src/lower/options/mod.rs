@@ -1,0 +1,170 @@
+//! The arguments of an attribute: which there are, for which kind, and what each may say.
+
+mod table;
+mod value;
+
+use proc_macro2::Ident;
+use quote::ToTokens;
+use syn::{Expr, LitStr, Result};
+
+use super::{
+    duration::milliseconds,
+    kind::Kind,
+    model::{Estimate, Options, Retry},
+};
+use crate::{
+    errors::Errors,
+    parse::{Argument, Item, Value},
+};
+use table::Spec;
+use value::{number, path, text};
+
+/// Reads all arguments. What is wrong with one of them is noted, and the others still count.
+pub(super) fn lower(kind: Kind, arguments: Vec<Argument>, errors: &mut Errors) -> Options {
+    let mut options = Options::default();
+    let mut seen: Vec<&str> = Vec::new();
+    for argument in arguments {
+        let Some(spec) = table::find(kind, &argument.name, errors) else {
+            continue;
+        };
+        if seen.contains(&spec.name) && !spec.repeatable {
+            errors.on(&argument.name, format!("`{}` is given twice", spec.name));
+            continue;
+        }
+        seen.push(spec.name);
+        if let Err(error) = options.set(spec, &argument) {
+            errors.push(error);
+        }
+    }
+    options
+}
+
+impl Options {
+    fn set(&mut self, spec: &Spec, argument: &Argument) -> Result<()> {
+        match (spec.name, &argument.value) {
+            ("once", Value::Flag) => self.once = true,
+            ("share", Value::Flag) => self.share = true,
+            ("name", Value::Is(value)) => self.name = Some(text(spec, value)?),
+            ("timeout", Value::Is(value)) => self.timeout_ms = Some(length(spec, value)?),
+            ("resolve", Value::Is(value)) => self.resolve = Some(path(spec, value)?),
+            ("plan", Value::Is(value)) => self.plan = Some(path(spec, value)?),
+            ("crate", Value::Is(value)) => self.runtime = Some(path(spec, value)?),
+            ("uses", Value::List(items, _)) => self.add_use(spec, argument, items)?,
+            ("owns", Value::List(items, _)) => self.add_owned(spec, argument, items)?,
+            ("estimate", Value::List(items, _)) => self.estimate = Some(estimate(spec, argument, items)?),
+            ("retry", Value::List(items, _)) => self.retry = Some(retry(spec, argument, items)?),
+            ("ignore", Value::List(items, _)) => self.add_ignored(spec, argument, items)?,
+            _ => return Err(spec.form_error(argument)),
+        }
+        Ok(())
+    }
+
+    fn add_use(&mut self, spec: &Spec, argument: &Argument, items: &[Item]) -> Result<()> {
+        let (resource, count) = match items {
+            [Item { name: None, value }] => (text(spec, value)?, 1),
+            [
+                Item { name: None, value },
+                Item {
+                    name: None,
+                    value: count,
+                },
+            ] => (text(spec, value)?, number::<u32>(spec, count)?),
+            _ => return Err(spec.form_error(argument)),
+        };
+        self.refuse_named(&resource)?;
+        self.uses.push((resource, count));
+        Ok(())
+    }
+
+    fn add_owned(&mut self, spec: &Spec, argument: &Argument, items: &[Item]) -> Result<()> {
+        let [Item { name: None, value }] = items else {
+            return Err(spec.form_error(argument));
+        };
+        let resource = text(spec, value)?;
+        self.refuse_named(&resource)?;
+        self.owns.push(resource);
+        Ok(())
+    }
+
+    fn refuse_named(&self, resource: &LitStr) -> Result<()> {
+        let mut named = self.uses.iter().map(|(name, _)| name).chain(&self.owns);
+        if named.all(|name| name.value() != resource.value()) {
+            return Ok(());
+        }
+        let (name, rule) = (resource.value(), "it is either used, once with its count, or owned");
+        Err(syn::Error::new_spanned(
+            resource,
+            format!("the resource `{name}` is named twice; {rule}"),
+        ))
+    }
+
+    fn add_ignored(&mut self, spec: &Spec, argument: &Argument, items: &[Item]) -> Result<()> {
+        if items.is_empty() {
+            return Err(spec.form_error(argument));
+        }
+        for item in items {
+            let ident = ignored(spec, item)?;
+            if self.ignored.contains(&ident) {
+                return Err(syn::Error::new_spanned(&ident, format!("`{ident}` is ignored twice")));
+            }
+            self.ignored.push(ident);
+        }
+        Ok(())
+    }
+}
+
+fn ignored(spec: &Spec, item: &Item) -> Result<Ident> {
+    let plain = item.name.is_none().then(|| path(spec, &item.value)).transpose()?;
+    let ident = plain.as_ref().and_then(|path| path.get_ident());
+    ident.cloned().ok_or_else(|| spec.form_error(&item.value))
+}
+
+fn estimate(spec: &Spec, argument: &Argument, items: &[Item]) -> Result<Estimate> {
+    let mut estimate = Estimate::default();
+    let mut seen: Vec<String> = Vec::new();
+    for item in items {
+        let Some(name) = &item.name else {
+            return Err(spec.form_error(&item.value));
+        };
+        let field = match name.to_string().as_str() {
+            "tokens" => &mut estimate.tokens,
+            "seconds" => &mut estimate.seconds,
+            "tool_calls" => &mut estimate.tool_calls,
+            _ => return Err(spec.form_error(name)),
+        };
+        *field = number::<u64>(spec, &item.value)?;
+        if seen.contains(&name.to_string()) {
+            return Err(syn::Error::new_spanned(name, format!("`{name}` is given twice")));
+        }
+        seen.push(name.to_string());
+    }
+    if seen.is_empty() {
+        return Err(spec.form_error(argument));
+    }
+    Ok(estimate)
+}
+
+fn retry(spec: &Spec, argument: &Argument, items: &[Item]) -> Result<Retry> {
+    match items {
+        [Item { name: None, value }] => Ok(Retry {
+            max: number(spec, value)?,
+            backoff_ms: 0,
+        }),
+        [
+            Item { name: None, value },
+            Item {
+                name: Some(name),
+                value: backoff,
+            },
+        ] if name == "backoff" => Ok(Retry {
+            max: number(spec, value)?,
+            backoff_ms: length(spec, backoff)?,
+        }),
+        _ => Err(spec.form_error(argument)),
+    }
+}
+
+fn length(spec: &Spec, value: &Expr) -> Result<u64> {
+    let text = text(spec, value)?;
+    milliseconds(&text.value()).map_err(|message| syn::Error::new_spanned(value.to_token_stream(), message))
+}

@@ -1,0 +1,111 @@
+//! The parameters of a definition: each stands on the log under its name.
+
+use proc_macro2::Ident;
+use quote::format_ident;
+use syn::{FnArg, Pat, PatType, Signature, ext::IdentExt};
+
+use super::{
+    doc::Doc,
+    kind::Kind,
+    model::{Options, Parameter},
+    owned,
+};
+use crate::errors::Errors;
+
+/// The most parameters after the context: the runtime implements no longer tuples.
+const PARAMETERS_MAX: usize = 8;
+
+/// Checks the parameters after the context; `None` if one of them has no place on the log.
+pub(super) fn lower(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<Vec<Parameter>> {
+    let before = sig.inputs.iter().skip(1);
+    let found: Vec<_> = before
+        .enumerate()
+        .map(|(number, input)| parameter(kind, number, input, errors))
+        .collect();
+    if let Some(variadic) = &sig.variadic {
+        errors.on(variadic, format!("{} has a fixed number of parameters", kind.a()));
+        return None;
+    }
+    if let Some(first) = sig.inputs.iter().skip(1).nth(PARAMETERS_MAX) {
+        let message = format!(
+            "{} takes at most {PARAMETERS_MAX} parameters after its context; pass a struct instead",
+            kind.a()
+        );
+        errors.on(first, message);
+        return None;
+    }
+    found.into_iter().collect()
+}
+
+/// Marks the parameters that `ignore(…)` names.
+pub(super) fn ignore(kind: Kind, parameters: &mut [Parameter], ignored: &[Ident], errors: &mut Errors) {
+    for ident in ignored {
+        if let Some(parameter) = parameters.iter_mut().find(|parameter| ident.unraw() == parameter.name) {
+            parameter.ignored = true;
+        } else {
+            let message = format!(
+                "`ignore` names a parameter of the {}, and `{ident}` is none",
+                kind.word()
+            );
+            errors.on(ident, message);
+        }
+    }
+}
+
+/// A function named by an option is looked up where the parameters can be seen, and they would hide it.
+pub(super) fn refuse_shadowed(parameters: &[Parameter], options: &Options, errors: &mut Errors) {
+    for path in options.plan.iter().chain(&options.resolve) {
+        let hidden = path
+            .get_ident()
+            .filter(|ident| parameters.iter().any(|parameter| parameter.ident == **ident));
+        if let Some(ident) = hidden {
+            errors.on(
+                path,
+                format!("a parameter is called `{ident}` too and hides the function; write `self::{ident}`"),
+            );
+        }
+    }
+}
+
+fn parameter(kind: Kind, number: usize, input: &FnArg, errors: &mut Errors) -> Option<Parameter> {
+    let FnArg::Typed(typed) = input else { return None };
+    refuse_conditions(kind, typed, errors);
+    let ident = ident(&typed.pat).unwrap_or_else(|| {
+        let why = "it stands on the log and in the schema of the tool; take it apart in the body";
+        errors.on(
+            &typed.pat,
+            format!("a parameter of {} has a plain name: {why}", kind.a()),
+        );
+        format_ident!("__{number}")
+    });
+    let fit = owned::check(&typed.ty, &format!("a parameter of {}", kind.a()), errors);
+    fit.then(|| Parameter {
+        name: ident.unraw().to_string(),
+        ident,
+        ty: (*typed.ty).clone(),
+        doc: Doc::of(&typed.attrs),
+        ignored: false,
+    })
+}
+
+fn refuse_conditions(kind: Kind, typed: &PatType, errors: &mut Errors) {
+    for attr in typed
+        .attrs
+        .iter()
+        .filter(|attr| attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr"))
+    {
+        let message = format!(
+            "a parameter of {} is always there; put the condition on the function",
+            kind.a()
+        );
+        errors.on(attr, message);
+    }
+}
+
+/// The name a plain pattern binds: `url` or `mut url`.
+pub(super) fn ident(pat: &Pat) -> Option<Ident> {
+    match pat {
+        Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => Some(pat.ident.clone()),
+        _ => None,
+    }
+}
