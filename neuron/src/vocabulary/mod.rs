@@ -30,7 +30,7 @@ pub trait Message: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'st
     /// # Errors
     /// As [`Draft::payload`].
     fn draft(&self, topic: Topic, author: Author) -> Result<Draft, Error> {
-        Draft::new(topic, author, Self::TYPE)?.payload(self)
+        Draft::message(topic, author, self)
     }
 
     /// What an envelope says, if it is of this type.

@@ -1,0 +1,91 @@
+use std::sync::{PoisonError, RwLock};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Contract, Error, ErrorKind, Pattern, Result, Topic, topic::catalog, vocabulary::Message};
+
+/// Payload of `topic.declared`: a topic, or a family of topics, and its contract.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TopicDeclared {
+    /// Name or pattern; the `key` of the envelope.
+    pub pattern: Pattern,
+    /// What becomes of its envelopes.
+    pub contract: Contract,
+}
+
+impl Message for TopicDeclared {
+    const TYPE: &'static str = "topic.declared";
+}
+
+/// The declarations a process knows: the catalogue, and what it has read of `$topics`.
+#[derive(Debug, Default)]
+pub(crate) struct Contracts {
+    declared: RwLock<Vec<TopicDeclared>>,
+}
+
+impl Contracts {
+    /// The contract of a topic, if it is known. The catalogue comes first, then declarations in their order.
+    pub(crate) fn get(&self, topic: &Topic) -> Option<Contract> {
+        catalog::contract(topic).or_else(|| {
+            let declared = self.declared.read().unwrap_or_else(PoisonError::into_inner);
+            declared
+                .iter()
+                .find(|known| known.pattern.matches(topic))
+                .map(|known| known.contract)
+        })
+    }
+
+    /// Takes in a declaration that was committed.
+    pub(crate) fn learn(&self, declared: TopicDeclared) {
+        let mut known = self.declared.write().unwrap_or_else(PoisonError::into_inner);
+        if !known.contains(&declared) {
+            known.push(declared);
+        }
+    }
+
+    /// The declaration of this very name or pattern.
+    pub(crate) fn of(&self, pattern: &Pattern) -> Option<Contract> {
+        let built_in = catalog::all()
+            .find(|(known, _)| known == pattern)
+            .map(|(_, contract)| contract);
+        built_in.or_else(|| {
+            let declared = self.declared.read().unwrap_or_else(PoisonError::into_inner);
+            declared
+                .iter()
+                .find(|known| known.pattern == *pattern)
+                .map(|known| known.contract)
+        })
+    }
+}
+
+/// How a topic that was never declared is refused.
+pub(crate) fn unknown(topic: &Topic) -> Error {
+    Error::new(
+        ErrorKind::UnknownTopic,
+        format!("topic {topic} is not declared: declare it, or a pattern for its family, once per store"),
+    )
+}
+
+/// Refuses a declaration that the engine's own names or another contract stand against.
+pub(crate) fn declarable(contracts: &Contracts, declared: &TopicDeclared) -> Result<bool, Error> {
+    let TopicDeclared { pattern, contract } = declared;
+    if pattern.as_str().starts_with('$') {
+        let why = format!("topic {pattern} belongs to the engine: choose a name without `$`");
+        return Err(Error::new(ErrorKind::Contract, why));
+    }
+    let known = contracts
+        .of(pattern)
+        .or_else(|| pattern.literal().and_then(|topic| contracts.get(&topic)));
+    match known {
+        None => Ok(true),
+        Some(known) if known == *contract => Ok(false),
+        Some(known) => Err(Error::new(
+            ErrorKind::Contract,
+            format!(
+                "topic {pattern} is declared {known:?}; a contract is fixed at creation and cannot become {contract:?}"
+            ),
+        )),
+    }
+}

@@ -1,0 +1,231 @@
+//! The ledger: append, commit, then publish. The one part that holds both the store and the bus, and so the one address
+//! of durability: what it has published, no crash takes back.
+
+mod artifacts;
+mod headers;
+mod reading;
+mod registry;
+mod subscription;
+mod walk;
+
+use std::{fmt, sync::Arc};
+
+use crate::{
+    Append, Author, Bus, Cause, Clock, Contract, Deferred, Draft, Envelope, EnvelopeRef, Error, ErrorKind, Expectation,
+    Pattern, Receipt, Result, Topic,
+    bus::{self, Contracts, Ring, TopicDeclared},
+    pipeline::Pipeline,
+    store::{Batch, Row, Select, Store},
+    topic::catalog,
+};
+
+pub use artifacts::{ArtifactReader, ArtifactSettled, ArtifactSuperseded, Lineage};
+pub use headers::HeaderInjected;
+pub use reading::Reading;
+use registry::Registry;
+pub use subscription::{From, Subscription};
+pub use walk::{Direction, Step};
+
+/// A store opened for a process: appends, reads, subscribes. Cheap to clone.
+#[derive(Clone)]
+pub struct Ledger(Arc<Inner>);
+
+struct Inner {
+    store: Arc<dyn Store>,
+    bus: Bus,
+    ring: Arc<Ring>,
+    contracts: Arc<Contracts>,
+    registry: Registry,
+    pipeline: Pipeline,
+    clock: Arc<dyn Clock>,
+}
+
+impl Ledger {
+    /// A ledger over a store, with the stages that drafts pass.
+    ///
+    /// # Errors
+    /// A kind of the disk, or [`ErrorKind::Corrupt`], if the declarations cannot be read.
+    pub fn over(store: Arc<dyn Store>, clock: Arc<dyn Clock>, pipeline: Pipeline) -> Result<Self, Error> {
+        let contracts = Arc::new(Contracts::default());
+        let bus = Bus::new(contracts.clone(), clock.clone());
+        let (last, _) = store.last()?;
+        let ring = Arc::new(Ring::new(last));
+        let (live, recent, known) = (bus.clone(), ring.clone(), contracts.clone());
+        store.observe(Box::new(move |rows| {
+            rows.iter()
+                .filter(|row| row.topic == catalog::topics())
+                .for_each(|row| learn(&known, row));
+            recent.push(rows);
+            live.deliver_rows(rows);
+        }));
+        let ledger = Self(Arc::new(Inner {
+            store,
+            bus,
+            ring,
+            contracts,
+            registry: Registry,
+            pipeline,
+            clock,
+        }));
+        ledger.learn_declarations()?;
+        Ok(ledger)
+    }
+
+    /// The live wire of this process.
+    pub fn bus(&self) -> &Bus {
+        &self.0.bus
+    }
+
+    /// The store of record.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.0.store
+    }
+
+    /// The clock that stamps envelopes.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.0.clock
+    }
+
+    /// Declares a topic, or a pattern for a family of topics. Declaring the same again does nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Contract`] if it is declared otherwise or belongs to the engine.
+    pub async fn declare(&self, pattern: &Pattern, contract: Contract, author: &Author) -> Result<(), Error> {
+        let declared = TopicDeclared {
+            pattern: pattern.clone(),
+            contract,
+        };
+        for _ in 0..2 {
+            if !bus::declarable(&self.0.contracts, &declared)? {
+                return Ok(());
+            }
+            let draft = Draft::message(catalog::topics(), author.clone(), &declared)?.key(pattern.as_str())?;
+            let absent = Expectation::Key(catalog::topics(), pattern.to_string(), None);
+            match self.append(Append::of([draft]).expect(absent)).await {
+                Ok(_) => return Ok(()),
+                // Somebody else was first: what they declared decides.
+                Err(error) if error.kind() == ErrorKind::Conflict => self.learn_declarations()?,
+                Err(error) => return Err(error),
+            }
+        }
+        bus::declarable(&self.0.contracts, &declared).map(|_| ())
+    }
+
+    /// The contract of a topic.
+    ///
+    /// # Errors
+    /// [`ErrorKind::UnknownTopic`] if it was never declared.
+    pub fn contract(&self, topic: &Topic) -> Result<Contract, Error> {
+        if let Some(contract) = self.0.contracts.get(topic) {
+            return Ok(contract);
+        }
+        self.learn_declarations()?;
+        self.0.contracts.get(topic).ok_or_else(|| bus::unknown(topic))
+    }
+
+    /// Appends a batch: durable when this returns, visible to subscribers after that, never before.
+    ///
+    /// # Errors
+    /// As [`Store::append`]; also [`ErrorKind::UnknownTopic`] and [`ErrorKind::Contract`] for the topics of its drafts,
+    /// and [`ErrorKind::Schema`] for a payload, header or body that breaks its schema, with the JSON path.
+    pub async fn append(&self, append: Append) -> Result<Vec<Receipt>, Error> {
+        let batch = self.prepare(append)?;
+        self.0.store.append(batch).await
+    }
+
+    /// As [`Ledger::append`], from a thread that may block.
+    ///
+    /// # Errors
+    /// As [`Ledger::append`].
+    pub fn append_blocking(&self, append: Append) -> Result<Vec<Receipt>, Error> {
+        let batch = self.prepare(append)?;
+        self.0.store.append_blocking(batch)
+    }
+
+    /// Appends one draft.
+    ///
+    /// # Errors
+    /// As [`Ledger::append`].
+    pub async fn publish(&self, draft: Draft) -> Result<Receipt, Error> {
+        let mut receipts = self.append(Append::of([draft])).await?;
+        receipts
+            .pop()
+            .ok_or_else(|| Error::new(ErrorKind::Corrupt, "the store gave no receipt"))
+    }
+
+    /// Appends a batch with the process's next commit, or after 100 ms; later drafts may name its handles.
+    ///
+    /// # Errors
+    /// As [`Ledger::append`] for what can be checked now. A refusal at the commit is told to the owner's next append.
+    pub fn defer(&self, append: Append) -> Result<Vec<Deferred>, Error> {
+        let batch = self.prepare(append)?;
+        self.0.store.defer(batch)
+    }
+
+    fn prepare(&self, mut append: Append) -> Result<Batch, Error> {
+        let passed = append.drafts.into_iter().map(|draft| self.0.pipeline.run(draft));
+        append.drafts = passed.collect::<Result<_, _>>()?;
+        let mut schemas = Vec::new();
+        for draft in &append.drafts {
+            self.check_topic(draft)?;
+            self.0.registry.check(&*self.0.store, draft, &mut schemas)?;
+        }
+        append.prepare(schemas, self.0.clock.now())
+    }
+
+    fn check_topic(&self, draft: &Draft) -> Result<(), Error> {
+        let topic = &draft.topic;
+        if topic.is_reserved() && !draft.trusted {
+            let why = format!("topic {topic} belongs to the engine, and only the engine appends to it");
+            return Err(Error::new(ErrorKind::Contract, why));
+        }
+        if !self.contract(topic)?.is_durable() {
+            let why = format!("topic {topic} is ephemeral: publish to it on the bus (`ledger.bus().publish(…)`)");
+            return Err(Error::new(ErrorKind::Contract, why));
+        }
+        Ok(())
+    }
+
+    fn learn_declarations(&self) -> Result<(), Error> {
+        for envelope in self.read(Select::Topic(catalog::topics())).envelopes() {
+            self.0.contracts.learn(envelope?.decode()?);
+        }
+        Ok(())
+    }
+
+    /// The envelope that a reference names, checked against its id.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] if it is not in this store; [`ErrorKind::Corrupt`] if another one stands in its place.
+    pub fn resolve(&self, reference: &EnvelopeRef) -> Result<Envelope, Error> {
+        let EnvelopeRef { topic, seq, id } = reference;
+        let row = self.0.store.row(topic, *seq)?;
+        let row =
+            row.ok_or_else(|| Error::new(ErrorKind::NotFound, format!("{topic} seq {seq} is not in this store")))?;
+        if row.id != *id {
+            let why = format!("{topic} seq {seq} has id {}, the reference says {id}", row.id);
+            return Err(Error::new(ErrorKind::Corrupt, why));
+        }
+        row.envelope()
+    }
+
+    /// The cause that a draft gives to name this envelope.
+    pub fn cause(envelope: &Envelope) -> Cause {
+        Cause::Envelope(envelope.reference())
+    }
+}
+
+fn learn(contracts: &Contracts, row: &Row) {
+    // A row that was just committed decodes; one that does not is found by `verify`.
+    if let Ok(declared) = row.envelope().and_then(|envelope| envelope.decode()) {
+        contracts.learn(declared);
+    }
+}
+
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ledger")
+            .field("store", &self.0.store)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,219 @@
+//! Who may write for a run: one owner per name, fenced by an epoch.
+//!
+//! A process incarnation holds one slot beside the store, locked by the kernel until it dies, and a heartbeat in it.
+//! Claims, hand-overs and releases are envelopes on `$leases`; renewals never are. A dead holder is taken over at once, a
+//! hung one (lock held, heartbeat standing still) after three polls. No wall clock is compared: the log decides.
+
+mod lease;
+mod slot;
+
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use crate::{Append, Author, Draft, Error, ErrorKind, Expectation, Ledger, Result, store::Select, topic::catalog};
+
+pub use lease::{Claimed, LeaseClaimed, LeaseReleased, Takeover};
+use slot::{Liveness, Slots};
+
+/// The claims of one process on one store. Cheap to clone.
+#[derive(Clone)]
+pub struct Ownership(Arc<Inner>);
+
+struct Inner {
+    ledger: Ledger,
+    slots: Slots,
+    ttl: Duration,
+    held: Mutex<HashMap<String, u64>>,
+}
+
+/// What stands on `$leases` about a name.
+enum Standing {
+    Free { seq: Option<u64>, epoch: u64 },
+    Held { seq: u64, epoch: u64, incarnation: String },
+}
+
+impl Ownership {
+    /// Takes a slot for this process. `ttl` / 3 is the distance of the three polls after which a hung holder is taken
+    /// over; the heartbeat beats three times in that distance.
+    ///
+    /// # Errors
+    /// A kind of the disk if the slot cannot be made.
+    pub fn join(ledger: Ledger, ttl: Duration) -> Result<Self, Error> {
+        let slots = Slots::join(ledger.store().path(), ttl / 9)?;
+        Ok(Self(Arc::new(Inner {
+            ledger,
+            slots,
+            ttl,
+            held: Mutex::default(),
+        })))
+    }
+
+    /// The incarnation under which this process claims.
+    pub fn incarnation(&self) -> &str {
+        self.0.slots.incarnation()
+    }
+
+    /// Claims a name, if it is free or its holder is dead. Gives the epoch under which to write.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Busy`] naming the holder if it is alive, or hung but not yet polled long enough: see
+    /// [`Ownership::claim_when_free`].
+    pub async fn claim(&self, name: &str) -> Result<Claimed, Error> {
+        loop {
+            match self.standing(name)? {
+                Standing::Free { seq, epoch } => {
+                    if let Some(claimed) = self.take(name, seq, epoch, Takeover::Free).await? {
+                        return Ok(claimed);
+                    }
+                }
+                Standing::Held { epoch, incarnation, .. } if incarnation == self.incarnation() => {
+                    return Ok(Claimed {
+                        name: name.into(),
+                        epoch,
+                        from: Takeover::Own,
+                    });
+                }
+                Standing::Held {
+                    seq,
+                    epoch,
+                    incarnation,
+                } => match self.0.slots.liveness(&incarnation)? {
+                    Liveness::Dead => {
+                        if let Some(claimed) = self.take(name, Some(seq), epoch, Takeover::Dead).await? {
+                            return Ok(claimed);
+                        }
+                    }
+                    Liveness::Alive { pid, .. } => return Err(held_by(name, &incarnation, pid)),
+                },
+            }
+        }
+    }
+
+    /// Claims a name, waiting for its holder to release it, to die, or to prove hung: three polls, a third of the ttl
+    /// apart by this process's monotonic clock, in which its heartbeat stands still.
+    ///
+    /// # Errors
+    /// A kind of the disk.
+    pub async fn claim_when_free(&self, name: &str) -> Result<Claimed, Error> {
+        let (mut watched, mut still) = (None, 0);
+        loop {
+            match self.claim(name).await {
+                Err(error) if error.kind() == ErrorKind::Busy => {}
+                settled => return settled,
+            }
+            if let Standing::Held {
+                seq,
+                epoch,
+                incarnation,
+            } = self.standing(name)?
+                && let Liveness::Alive { beat, .. } = self.0.slots.liveness(&incarnation)?
+            {
+                let sight = Some((incarnation, epoch, beat));
+                still = if sight == watched { still + 1 } else { 0 };
+                watched = sight;
+                if still >= 3 {
+                    if let Some(claimed) = self.take(name, Some(seq), epoch, Takeover::Hung).await? {
+                        return Ok(claimed);
+                    }
+                    (watched, still) = (None, 0);
+                }
+            }
+            tokio::time::sleep(self.0.ttl / 3).await;
+        }
+    }
+
+    /// Gives a name back.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Fenced`] if somebody has taken it over meanwhile.
+    pub async fn release(&self, name: &str) -> Result<(), Error> {
+        let held = self.held().remove(name);
+        let Some(epoch) = held else { return Ok(()) };
+        let message = LeaseReleased {
+            name: name.into(),
+            incarnation: self.incarnation().into(),
+            epoch,
+        };
+        let draft = Draft::message(catalog::leases(), Author::engine(), &message)?.key(name)?;
+        self.0
+            .ledger
+            .append(Append::of([draft]).owner(name, epoch))
+            .await
+            .map(|_| ())
+    }
+
+    async fn take(&self, name: &str, seq: Option<u64>, epoch: u64, from: Takeover) -> Result<Option<Claimed>, Error> {
+        let epoch = epoch + 1;
+        let message = LeaseClaimed {
+            name: name.into(),
+            incarnation: self.incarnation().into(),
+            epoch,
+            from,
+        };
+        let draft = Draft::message(catalog::leases(), Author::engine(), &message)?.key(name)?;
+        let unchanged = Expectation::Key(catalog::leases(), name.into(), seq);
+        match self.0.ledger.append(Append::of([draft]).expect(unchanged)).await {
+            Ok(_) => {
+                self.held().insert(name.into(), epoch);
+                Ok(Some(Claimed {
+                    name: name.into(),
+                    epoch,
+                    from,
+                }))
+            }
+            // Somebody else was first: look again.
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn standing(&self, name: &str) -> Result<Standing, Error> {
+        let topic = catalog::leases();
+        let last = self
+            .0
+            .ledger
+            .read(Select::Key(topic, name.into()))
+            .newest_first()
+            .limit(1)
+            .envelopes()
+            .next();
+        let Some(last) = last.transpose()? else {
+            return Ok(Standing::Free { seq: None, epoch: 0 });
+        };
+        let seq = last.seq;
+        if last.body.kind == <LeaseReleased as crate::vocabulary::Message>::TYPE {
+            let released: LeaseReleased = last.decode()?;
+            return Ok(Standing::Free {
+                seq: Some(seq),
+                epoch: released.epoch,
+            });
+        }
+        let LeaseClaimed { incarnation, epoch, .. } = last.decode()?;
+        Ok(Standing::Held {
+            seq,
+            epoch,
+            incarnation,
+        })
+    }
+
+    fn held(&self) -> std::sync::MutexGuard<'_, HashMap<String, u64>> {
+        self.0.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn held_by(name: &str, incarnation: &str, pid: u32) -> Error {
+    let why = format!("`{name}` is owned by process {pid} (incarnation {incarnation}), which is alive");
+    Error::new(ErrorKind::Busy, why).with(&pid)
+}
+
+impl fmt::Debug for Ownership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ownership")
+            .field("incarnation", &self.incarnation())
+            .finish_non_exhaustive()
+    }
+}
