@@ -7,4 +7,7 @@
     reason = "a test that fails is meant to panic"
 )]
 
+mod process;
+#[cfg(feature = "services")]
+mod services;
 mod tidy;
