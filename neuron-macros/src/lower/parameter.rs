@@ -17,8 +17,9 @@ const PARAMETERS_MAX: usize = 8;
 
 /// Checks the parameters after the context; `None` if one of them has no place on the log.
 pub(super) fn lower(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<Vec<Parameter>> {
-    let before = sig.inputs.iter().skip(1);
-    let found: Vec<_> = before
+    let after_context = sig.inputs.iter().skip(if sig.receiver().is_some() { 2 } else { 1 });
+    let found: Vec<_> = after_context
+        .clone()
         .enumerate()
         .map(|(number, input)| parameter(kind, number, input, errors))
         .collect();
@@ -26,7 +27,7 @@ pub(super) fn lower(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<
         errors.on(variadic, format!("{} has a fixed number of parameters", kind.a()));
         return None;
     }
-    if let Some(first) = sig.inputs.iter().skip(1).nth(PARAMETERS_MAX) {
+    if let Some(first) = after_context.clone().nth(PARAMETERS_MAX) {
         let message = format!(
             "{} takes at most {PARAMETERS_MAX} parameters after its context; pass a struct instead",
             kind.a()

@@ -198,7 +198,7 @@ fn a_function_without_its_context_is_refused() {
         (
             "step",
             "",
-            "async fn fetch(&self, url: Url) -> Result<Page> { get(url) }",
+            "async fn fetch(&self, cx: &Cx, url: Url) -> Result<Page> { get(url) }",
             "a step is a function without `self`; pass what it holds as parameters, so that it is on the log",
         ),
         (

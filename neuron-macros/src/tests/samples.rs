@@ -8,45 +8,70 @@ pub(super) struct Sample {
     pub(super) item: &'static str,
 }
 
-macro_rules! samples {
-    ($($name:ident: $attribute:ident $arguments:literal $item:literal;)*) => {
-        pub(super) const SAMPLES: &[Sample] = &[$(Sample {
-            name: stringify!($name),
-            attribute: stringify!($attribute),
-            arguments: $arguments,
-            item: $item,
-        }),*];
-
-        /// One test per sample, so that a changed expansion is named by its feature.
-        mod each {
-            $(#[test]
-            fn $name() {
-                super::super::golden::check(stringify!($name));
-            })*
-        }
-    };
+const fn sample(name: &'static str, attribute: &'static str, arguments: &'static str, item: &'static str) -> Sample {
+    Sample {
+        name,
+        attribute,
+        arguments,
+        item,
+    }
 }
 
-samples! {
-    a_step: step "" "
+pub(super) const SAMPLES: &[Sample] = &[
+    sample(
+        "a_step",
+        "step",
+        "",
+        "
         /// Fetches one page.
         pub async fn fetch(cx: &Cx, url: Url) -> Result<Page> {
             let page = http::get(url).await?;
             if page.is_empty() { return Err(\"empty\".into()); }
             Ok(page)
-        }";
-    a_step_without_parameters: step "" "async fn ping(cx: &Cx) -> Result<()> { Ok(()) }";
-    a_step_with_eight_parameters: step "" "
-        async fn wide(cx: &Cx, a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H) -> Result<T> { make(a, b, c, d, e, f, g, h) }";
-    a_step_with_all_options: step r#"name = "fetch-page", uses("net"), uses("gpu", 2), owns("cache"), owns("index"),
-        estimate(tokens = 2_000, seconds = 30, tool_calls = 1), retry(3, backoff = "200ms"), timeout = "5m", once,
-        share, resolve = pages::was_fetched, ignore(trace)"# "
-        async fn fetch(cx: &Cx, url: Url, trace: Trace) -> Result<Page> { get(url, trace).await }";
-    a_step_that_is_retried_with_the_backoff_of_the_runtime: step "retry(2)" "
-        async fn fetch(cx: &Cx, url: Url) -> Result<Page> { get(url).await }";
-    a_step_with_an_estimate_in_part: step "estimate(seconds = 30)" "
-        async fn wait(cx: &Cx) -> Result<()> { Ok(()) }";
-    documented_parameters: step "" "
+        }",
+    ),
+    sample(
+        "a_step_without_parameters",
+        "step",
+        "",
+        "async fn ping(cx: &Cx) -> Result<()> { Ok(()) }",
+    ),
+    sample(
+        "a_step_with_eight_parameters",
+        "step",
+        "",
+        "
+        async fn wide(cx: &Cx, a: A, b: B, c: C, d: D, e: E, f: F, g: G, h: H)
+        -> Result<T> { make(a, b, c, d, e, f, g, h) }",
+    ),
+    sample(
+        "a_step_with_all_options",
+        "step",
+        r#"name = "fetch-page", uses("net"), uses("gpu", 2), owns("cache"), owns("index"),
+        estimate(tokens = 2_000, seconds = 30, tool_calls = 1), retry(3, backoff = "200ms"),
+        timeout = "5m", once, share, resolve = pages::was_fetched, ignore(trace)"#,
+        "
+        async fn fetch(cx: &Cx, url: Url, trace: Trace) -> Result<Page> { get(url, trace).await }",
+    ),
+    sample(
+        "a_step_that_is_retried_with_the_backoff_of_the_runtime",
+        "step",
+        "retry(2)",
+        "
+        async fn fetch(cx: &Cx, url: Url) -> Result<Page> { get(url).await }",
+    ),
+    sample(
+        "a_step_with_an_estimate_in_part",
+        "step",
+        "estimate(seconds = 30)",
+        "
+        async fn wait(cx: &Cx) -> Result<()> { Ok(()) }",
+    ),
+    sample(
+        "documented_parameters",
+        "step",
+        "",
+        "
         /// Summarises a page.
         ///
         /// Long pages take long.
@@ -57,17 +82,47 @@ samples! {
             /** At most so many words.
              * Fewer are fine. */
             words: u32,
-        ) -> Result<Summary> { shorten(page, words) }";
-    a_doc_comment_from_a_file: step "" "
+        ) -> Result<Summary> { shorten(page, words) }",
+    ),
+    sample(
+        "a_doc_comment_from_a_file",
+        "step",
+        "",
+        "
         /// Fetches.
         #[doc = include_str!(\"fetch.md\")]
-        async fn fetch(cx: &Cx, url: Url) -> Result<Page> { get(url).await }";
-    raw_identifiers: step "ignore(r#in)" "async fn r#type(cx: &Cx, r#fn: u32, r#in: u32) -> Result<u32> { Ok(r#fn) }";
-    patterns_that_only_the_body_sees: step "" "
-        async fn grow(_: &Cx, mut list: Vec<u32>, _unused: u32) -> Result<Vec<u32>> { list.push(1); Ok(list) }";
-    another_result: step "" "async fn read(cx: &Cx, path: PathBuf) -> std::io::Result<String> { std::fs::read_to_string(path) }";
-    a_result_under_another_name: step "" "async fn read(ctx: &Ctx, place: Place) -> Reply { look(place) }";
-    attributes_of_the_function: step "" "
+        async fn fetch(cx: &Cx, url: Url) -> Result<Page> { get(url).await }",
+    ),
+    sample(
+        "raw_identifiers",
+        "step",
+        "ignore(r#in)",
+        "async fn r#type(cx: &Cx, r#fn: u32, r#in: u32) -> Result<u32> { Ok(r#fn) }",
+    ),
+    sample(
+        "patterns_that_only_the_body_sees",
+        "step",
+        "",
+        "
+        async fn grow(_: &Cx, mut list: Vec<u32>, _unused: u32) -> Result<Vec<u32>> { list.push(1); Ok(list) }",
+    ),
+    sample(
+        "another_result",
+        "step",
+        "",
+        "async fn read(cx: &Cx, path: PathBuf) -> std::io::Result<String> { std::fs::read_to_string(path) }",
+    ),
+    sample(
+        "a_result_under_another_name",
+        "step",
+        "",
+        "async fn read(ctx: &Ctx, place: Place) -> Reply { look(place) }",
+    ),
+    sample(
+        "attributes_of_the_function",
+        "step",
+        "",
+        "
         #[cfg(feature = \"net\")]
         #[deprecated = \"use `get`\"]
         #[must_use]
@@ -76,33 +131,74 @@ samples! {
         #[cfg_attr(docsrs, doc(alias = \"get\"))]
         #[cfg_attr(feature = \"trace\", tracing::instrument)]
         #[inline]
-        async fn fetch(cx: &Cx, #[allow(unused)] url: Url) -> Result<Page> { Ok(Page) }";
-    a_visibility: step "" "pub(in crate::pages) async fn fetch(cx: &Cx) -> Result<Page> { Ok(Page) }";
-    another_runtime: step "crate = crate::rt::neuron" "async fn ping(cx: &Cx) -> Result<()> { Ok(()) }";
-    a_borrow_for_ever_is_owned: step "" "
-        async fn name(cx: &Cx, given: std::borrow::Cow<'static, str>) -> Result<Cow<'static, str>> { Ok(given) }";
-    an_agent: agent "" "
+        async fn fetch(cx: &Cx, #[allow(unused)] url: Url) -> Result<Page> { Ok(Page) }",
+    ),
+    sample(
+        "a_visibility",
+        "step",
+        "",
+        "pub(in crate::pages) async fn fetch(cx: &Cx) -> Result<Page> { Ok(Page) }",
+    ),
+    sample(
+        "another_runtime",
+        "step",
+        "crate = crate::rt::neuron",
+        "async fn ping(cx: &Cx) -> Result<()> { Ok(()) }",
+    ),
+    sample(
+        "a_borrow_for_ever_is_owned",
+        "step",
+        "",
+        "
+        async fn name(cx: &Cx, given: std::borrow::Cow<'static, str>) -> Result<Cow<'static, str>> { Ok(given) }",
+    ),
+    sample(
+        "an_agent",
+        "agent",
+        "",
+        "
         /// Researches.
         async fn researcher(cx: &Cx, url: Url) -> Result<Summary> {
             let mut pages = Vec::new();
             for link in links(cx, url).await? { pages.push(fetch(cx, link).await?); }
             match pages.len() { 0 => Err(\"nothing\".into()), _ => summarise(cx, pages).await }
-        }";
-    an_agent_with_a_plan: agent r#"plan = plans::outline, owns("desk"), uses("net"), estimate(tokens = 9), name = "scout""# "
-        async fn researcher(cx: &Cx, url: Url, depth: u8) -> Result<Summary> { go(cx, url, depth).await }";
-    an_orchestrator: orchestrator "" "
+        }",
+    ),
+    sample(
+        "an_agent_with_a_plan",
+        "agent",
+        r#"plan = plans::outline, owns("desk"), uses("net"), estimate(tokens = 9), name = "scout""#,
+        "
+        async fn researcher(cx: &Cx, url: Url, depth: u8) -> Result<Summary> { go(cx, url, depth).await }",
+    ),
+    sample(
+        "an_orchestrator",
+        "orchestrator",
+        "",
+        "
         /// Digests.
         pub async fn digest(board: &Board, urls: Vec<Url>) -> Result<Report> {
             let parts: Vec<_> = urls.into_iter().map(|url| board.assign(researcher, url)).collect();
             Ok(board.assign(edit, parts).await?)
-        }";
-    a_plan: plan "" "
+        }",
+    ),
+    sample(
+        "a_plan",
+        "plan",
+        "",
+        "
         /// Fetches, then summarises.
         pub fn outline(plan: &Plan, /** Where it starts. */ url: Node<Url>, deep: bool) -> Node<Summary> {
             if deep { plan.step(dig, url) } else { plan.step(summarise, plan.step(fetch, url)) }
-        }";
-    a_plan_under_another_name_and_a_condition: plan r#"name = "short-outline", crate = rt"# "
+        }",
+    ),
+    sample(
+        "a_plan_under_another_name_and_a_condition",
+        "plan",
+        r#"name = "short-outline", crate = rt"#,
+        "
         #[cfg(feature = \"short\")]
         #[deprecated]
-        fn outline(plan: &Plan) -> Node<Summary> { plan.step(summarise, ()) }";
-}
+        fn outline(plan: &Plan) -> Node<Summary> { plan.step(summarise, ()) }",
+    ),
+];
