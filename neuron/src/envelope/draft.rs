@@ -7,9 +7,7 @@ use super::{
     Artifact, Author, Kind,
     header::{self, Reserved},
 };
-use crate::{
-    Deferred, EnvelopeRef, Error, ErrorKind, Json, Result, SchemaUse, Topic, limits, schema, vocabulary::Message,
-};
+use crate::{Deferred, EnvelopeRef, Error, ErrorKind, Json, Result, SchemaUse, Topic, limits, schema};
 
 /// What an envelope responds to, in its own topic.
 #[derive(Clone, Debug)]
@@ -87,17 +85,6 @@ impl Draft {
             key: None,
             trusted: false,
         })
-    }
-
-    /// What the engine says. Its type is known to fit its schema, and it may go to the engine's own topics.
-    ///
-    /// # Errors
-    /// As [`Draft::payload`].
-    #[doc(hidden)]
-    pub fn message<M: Message>(topic: Topic, author: Author, message: &M) -> Result<Self, Error> {
-        let mut draft = Self::new(topic, author, M::TYPE)?.payload(message)?;
-        draft.trusted = true;
-        Ok(draft)
     }
 
     /// A typed payload; its schema is registered with the append that first uses it.

@@ -46,6 +46,19 @@ pub trait Message: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'st
     }
 }
 
+impl Draft {
+    /// What the engine says. Its type is known to fit its schema, and it may go to the engine's own topics.
+    ///
+    /// # Errors
+    /// As [`Draft::payload`].
+    #[doc(hidden)]
+    pub fn message<M: Message>(topic: Topic, author: Author, message: &M) -> Result<Self, Error> {
+        let mut draft = Self::new(topic, author, M::TYPE)?.payload(message)?;
+        draft.trusted = true;
+        Ok(draft)
+    }
+}
+
 /// Gives each payload its type name, and the module the list of them.
 macro_rules! messages { ($($name:ident $kind:literal;)*) => {
     $(impl crate::vocabulary::Message for $name { const TYPE: &'static str = $kind; })*
