@@ -112,6 +112,10 @@ impl<'de> Deserialize<'de> for Digest {
 }
 
 impl JsonSchema for Digest {
+    fn inline_schema() -> bool {
+        true
+    }
+
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Digest".into()
     }

@@ -38,6 +38,6 @@ pub use error::{BoxError, Error, ErrorKind, Result, Terminal};
 pub use fold::Fold;
 pub use id::{ConversationId, ProjectId, RequestId, RunId, TokenId};
 pub use ledger::Ledger;
-pub use schema::{EnvelopeRef, Schema, SchemaRef, SchemaUse};
+pub use schema::{ArtifactRef, BodyContract, EnvelopeRef, ItemRef, RunRef, Schema, SchemaRef, SchemaUse};
 pub use store::{Append, Expectation};
 pub use topic::{Contract, Pattern, Topic};

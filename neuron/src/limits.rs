@@ -44,6 +44,8 @@ pub const RING_MAX: usize = 4_096;
 pub const EPHEMERAL_QUEUE_MAX: usize = 1_024;
 /// Topics, keys and interned names whose heads are cached; the cache is emptied when full.
 pub const CACHED_HEADS_MAX: usize = 100_000;
+/// Compiled schemas kept in memory; emptied when full.
+pub const CACHED_VALIDATORS_MAX: usize = 1_024;
 /// Depth of JSON, written or read: as deep as `serde_json` decodes, and far from exhausting the stack.
 pub const JSON_DEPTH_MAX: usize = 127;
 /// Starts without an end after which a step is in doubt: it may be the one that kills the process.

@@ -112,6 +112,16 @@ impl Path {
         };
     }
 
+    /// Any item of an array.
+    pub(crate) fn push_every_index(&mut self) {
+        self.0.push_str("[*]");
+    }
+
+    /// Any member of a map.
+    pub(crate) fn push_every_key(&mut self) {
+        self.0.push_str(".*");
+    }
+
     pub(crate) fn push_index(&mut self, index: usize) {
         let _ = write!(self.0, "[{index}]");
     }

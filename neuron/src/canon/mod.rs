@@ -23,6 +23,7 @@ use serde::{Serialize, Serializer, de::DeserializeOwned, ser::SerializeStruct as
 
 use crate::{Error, Result};
 
+pub(crate) use fault::Path;
 use writer::Writer;
 
 /// Canonical JSON text. Equal values have equal text.
