@@ -679,7 +679,9 @@ fn definition() -> impl Strategy<Value = (Value, Value)> {
                 .map(|(key, (told, bare))| ((key.clone(), told), (key, bare)))
                 .unzip();
             let mut told = json!({ word: told, "properties": all });
-            notes.into_iter().for_each(|(key, note)| told[key] = note.into());
+            for (key, note) in notes {
+                told[key] = note.into();
+            }
             (told, json!({ word: bare, "properties": plain }))
         })
     })
