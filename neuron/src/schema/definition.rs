@@ -9,7 +9,7 @@ use crate::{Digest, Error, ErrorKind, Json, Result, SCHEMA_CONTEXT, limits};
 
 use super::{breach, keyword, name::SchemaRef};
 
-/// What resolves a reference: a store's registry, a [`Bundle`], or both.
+/// What resolves a reference: a store's registry, a [`Bundle`](super::Bundle), or both.
 pub type Resolve<'a> = dyn Fn(&SchemaRef) -> Result<Option<Arc<Schema>>, Error> + 'a;
 
 /// A definition and its reference.
