@@ -544,3 +544,99 @@ async fn two_folds_go_in_one_pass() {
     assert_eq!(both.state.0, 1);
     assert_eq!(both.state.1, world.ledger.fold(&Count, None).unwrap().state);
 }
+
+#[derive(serde::Serialize, schemars::JsonSchema)]
+struct Lie {
+    // Says a number and writes a text: the schema catches what the type hides.
+    #[schemars(with = "u32")]
+    count: String,
+}
+
+#[derive(serde::Serialize, schemars::JsonSchema)]
+struct Truth {
+    count: u32,
+}
+
+#[tokio::test]
+async fn a_payload_that_breaks_its_schema_is_refused_with_its_path() {
+    let world = world().await;
+    let lie = Lie { count: "three".into() };
+    let draft = Draft::new(world.notes.clone(), ada(), "note.taken")
+        .unwrap()
+        .payload(&lie)
+        .unwrap();
+    let error = world.ledger.publish(draft).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Schema);
+    assert!(error.to_string().contains("count"), "{error}");
+    assert!(world.texts().is_empty());
+}
+
+#[tokio::test]
+async fn the_schema_of_a_payload_is_registered_with_the_append_that_first_uses_it() {
+    let world = world().await;
+    let truth = || {
+        let draft = Draft::new(world.notes.clone(), ada(), "note.counted").unwrap();
+        draft.payload(&Truth { count: 3 }).unwrap()
+    };
+    let before = world.ledger.store().schemas().unwrap().len();
+    let receipt = world.ledger.publish(truth()).await.unwrap();
+    let envelope = world
+        .ledger
+        .store()
+        .row(&world.notes, receipt.seq)
+        .unwrap()
+        .unwrap()
+        .envelope()
+        .unwrap();
+    let reference = envelope.body.payload_schema.unwrap();
+    assert!(world.ledger.store().schema(&reference).unwrap().is_some());
+    let after = world.ledger.store().schemas().unwrap().len();
+    world.ledger.publish(truth()).await.unwrap();
+    assert_eq!(
+        (after, world.ledger.store().schemas().unwrap().len()),
+        (before + 1, after)
+    );
+}
+
+#[tokio::test]
+async fn an_inline_schema_is_the_same_as_its_registered_one() {
+    let world = world().await;
+    let definition = neuron::Json::parse(r#"{"type":"string","maxLength":3}"#).unwrap();
+    let inline = || neuron::SchemaUse::inline(definition.clone()).unwrap();
+    let draft = |text: &str, schema: neuron::SchemaUse| {
+        let draft = Draft::new(world.notes.clone(), ada(), "note.taken").unwrap();
+        draft.json(neuron::Json::of(text).unwrap(), Some(schema))
+    };
+    let by_ref = || neuron::SchemaUse::Ref(inline().reference());
+    assert_eq!(
+        kind(world.ledger.publish(draft("abc", by_ref())).await),
+        ErrorKind::Schema
+    );
+    world.ledger.publish(draft("abc", inline())).await.unwrap();
+    world.ledger.publish(draft("abc", by_ref())).await.unwrap();
+    assert_eq!(
+        kind(world.ledger.publish(draft("abcd", by_ref())).await),
+        ErrorKind::Schema
+    );
+    assert_eq!(world.texts(), ["abc", "abc"]);
+}
+
+#[tokio::test]
+async fn a_body_that_lacks_what_its_contract_requires_is_refused() {
+    let world = world().await;
+    let contract = neuron::schema::BodyContract::new(["report"]).schema().unwrap();
+    let contract = neuron::SchemaUse::Inline(Arc::new(contract));
+    let bare = world.note("x").contract(contract.clone());
+    assert_eq!(kind(world.ledger.publish(bare).await), ErrorKind::Schema);
+    let hash = world.ledger.store_blob(&b"report"[..]).unwrap();
+    let report = neuron::Artifact {
+        name: "r".into(),
+        hash: Some(hash),
+        kind: Some("report".into()),
+    };
+    world
+        .ledger
+        .publish(world.note("x").contract(contract).artifact(report))
+        .await
+        .unwrap();
+}

@@ -63,7 +63,7 @@ impl Ledger {
             bus,
             ring,
             contracts,
-            registry: Registry,
+            registry: Registry::default(),
             pipeline,
             clock,
         }));

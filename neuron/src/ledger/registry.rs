@@ -60,7 +60,12 @@ impl Registry {
 
     /// Whether a schema is registered. Its members were registered with it.
     fn knows(&self, store: &dyn Store, reference: &SchemaRef) -> Result<bool, Error> {
-        if self.0.read().unwrap_or_else(PoisonError::into_inner).contains(reference) {
+        if self
+            .0
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(reference)
+        {
             return Ok(true);
         }
         if store.schema(reference)?.is_none() {
