@@ -211,6 +211,13 @@ impl Error {
         }
     }
 
+    /// The same failure, worth another attempt.
+    #[must_use]
+    pub(crate) fn retryable(mut self) -> Self {
+        self.0.terminal = false;
+        self
+    }
+
     /// The form of a failure that has become an answer: terminal, whatever it was before.
     #[must_use]
     pub fn settled(mut self) -> Self {

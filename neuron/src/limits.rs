@@ -46,6 +46,10 @@ pub const EPHEMERAL_QUEUE_MAX: usize = 1_024;
 pub const CACHED_HEADS_MAX: usize = 100_000;
 /// Compiled schemas kept in memory; emptied when full.
 pub const CACHED_VALIDATORS_MAX: usize = 1_024;
+/// The longest wait between two attempts of a step, unless its failure asks for a longer one.
+pub const BACKOFF_MAX: Duration = Duration::from_mins(1);
+/// Polls of a body that keeps waking itself before other tasks get a turn.
+pub const BODY_POLLS_MAX: u32 = 128;
 /// Depth of JSON, written or read: as deep as `serde_json` decodes, and far from exhausting the stack.
 pub const JSON_DEPTH_MAX: usize = 127;
 /// Starts without an end after which a step is in doubt: it may be the one that kills the process.

@@ -6,6 +6,7 @@
 pub mod clearance;
 pub mod control;
 pub mod orchestration;
+pub mod step;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};

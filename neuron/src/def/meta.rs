@@ -1,0 +1,212 @@
+use super::{Callable, Def, Entry};
+use crate::{
+    plan::{Input, Written},
+    vocabulary::orchestration::{Claims, Expected},
+};
+
+/// What an attribute says about a function: a table, filled at compile time.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Meta {
+    /// `step`, `agent` or `orchestrator`.
+    pub kind: &'static str,
+    /// The name on the log and of the tool.
+    pub name: &'static str,
+    /// The doc comment.
+    pub doc: &'static str,
+    /// Where it is written.
+    pub file: &'static str,
+    /// Where it is written, from 1.
+    pub line: u32,
+    /// The parameters after the context, in order.
+    pub params: &'static [Param],
+    /// Resources that are shared or counted.
+    pub uses: &'static [(&'static str, u32)],
+    /// Resources that are held alone.
+    pub owns: &'static [&'static str],
+    /// What one run is expected to take.
+    pub estimate: Option<Expected>,
+    /// Attempts in all, at least 1.
+    pub attempts: u32,
+    /// Wait before the second attempt in milliseconds; it doubles from one attempt to the next.
+    pub backoff_ms: u64,
+    /// The longest an attempt may take, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Whether it must never happen twice.
+    pub once: bool,
+    /// Whether equal work of several packages may be done for all of them at once.
+    pub share: bool,
+    /// The step that finds out whether a `once` step in doubt has happened.
+    pub resolve: Option<&'static Entry>,
+    /// Writes the plan that an agent declares.
+    pub outline: Option<Outliner>,
+}
+
+/// Writes an agent's plan for the given inputs; `None` while it reads a value that is still to come.
+pub type Outliner = fn(&[Input]) -> crate::Result<Option<Written>, crate::Error>;
+
+/// One parameter of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Param {
+    pub(crate) name: &'static str,
+    pub(crate) doc: &'static str,
+    pub(crate) ignored: bool,
+}
+
+impl Param {
+    /// A parameter and its doc comment.
+    pub const fn new(name: &'static str, doc: &'static str) -> Self {
+        Self {
+            name,
+            doc,
+            ignored: false,
+        }
+    }
+
+    /// Recorded, but no part of a call's identity.
+    #[must_use]
+    pub const fn ignored(self) -> Self {
+        Self { ignored: true, ..self }
+    }
+
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its doc comment.
+    pub const fn doc(&self) -> &'static str {
+        self.doc
+    }
+}
+
+impl Meta {
+    /// A definition without options: one attempt, no claims.
+    pub const fn new(
+        kind: &'static str,
+        name: &'static str,
+        doc: &'static str,
+        file: &'static str,
+        line: u32,
+        params: &'static [Param],
+    ) -> Self {
+        Self {
+            kind,
+            name,
+            doc,
+            file,
+            line,
+            params,
+            uses: &[],
+            owns: &[],
+            estimate: None,
+            attempts: 1,
+            backoff_ms: 0,
+            timeout_ms: None,
+            once: false,
+            share: false,
+            resolve: None,
+            outline: None,
+        }
+    }
+
+    /// Another name than the function's.
+    #[must_use]
+    pub const fn name(self, name: &'static str) -> Self {
+        Self { name, ..self }
+    }
+
+    /// Resources that are shared or counted, with how many of each.
+    #[must_use]
+    pub const fn uses(self, uses: &'static [(&'static str, u32)]) -> Self {
+        Self { uses, ..self }
+    }
+
+    /// Resources that are held alone.
+    #[must_use]
+    pub const fn owns(self, owns: &'static [&'static str]) -> Self {
+        Self { owns, ..self }
+    }
+
+    /// What one run is expected to take; what is not known is 0.
+    #[must_use]
+    pub const fn estimate(self, tokens: u64, seconds: u64, tool_calls: u64) -> Self {
+        let estimate = Some(Expected {
+            tokens,
+            seconds,
+            tool_calls,
+        });
+        Self { estimate, ..self }
+    }
+
+    /// At most `max` attempts, the second not before `backoff_ms` have passed, each further one twice as late.
+    #[must_use]
+    pub const fn retry(self, max: u32, backoff_ms: u64) -> Self {
+        Self {
+            attempts: if max == 0 { 1 } else { max },
+            backoff_ms,
+            ..self
+        }
+    }
+
+    /// The longest an attempt may take.
+    #[must_use]
+    pub const fn timeout_ms(self, timeout_ms: u64) -> Self {
+        Self {
+            timeout_ms: Some(timeout_ms),
+            ..self
+        }
+    }
+
+    /// It must never happen twice.
+    #[must_use]
+    pub const fn once(self) -> Self {
+        Self { once: true, ..self }
+    }
+
+    /// Equal work of several packages may be done for all of them at once.
+    #[must_use]
+    pub const fn share(self) -> Self {
+        Self { share: true, ..self }
+    }
+
+    /// The step that finds out whether this one has happened: it takes the same arguments and gives `Some(output)` if
+    /// it has and `None` if it has not.
+    #[must_use]
+    pub const fn resolve<M, F: Callable<M>>(self, _step: F) -> Self
+    where
+        F::Def: Def,
+    {
+        Self {
+            resolve: Some(const { &Entry::of::<F::Def>() }),
+            ..self
+        }
+    }
+
+    /// Writes the plan that an agent declares.
+    #[must_use]
+    pub const fn plan(self, outline: Outliner) -> Self {
+        Self {
+            outline: Some(outline),
+            ..self
+        }
+    }
+
+    /// What it asks for while it runs.
+    pub fn claims(&self) -> Claims {
+        Claims {
+            uses: self
+                .uses
+                .iter()
+                .map(|&(resource, count)| (resource.into(), count))
+                .collect(),
+            owns: self.owns.iter().map(|&resource| resource.into()).collect(),
+            once: self.once.then(|| self.name.into()).into_iter().collect(),
+        }
+    }
+
+    /// Whether it claims a resource or must never happen twice: what clearance has to know in advance.
+    pub const fn is_guarded(&self) -> bool {
+        self.once || !self.uses.is_empty() || !self.owns.is_empty()
+    }
+}

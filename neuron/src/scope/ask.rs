@@ -1,0 +1,155 @@
+use std::{
+    any::Any,
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use super::{Scope, Start};
+use crate::{Error, Json, Payload, Result, SchemaRef};
+
+/// A call without its types: it has its identity already, and it runs when it is polled. Dropping it lets go of it.
+pub struct Ask {
+    scope: Arc<Scope>,
+    key: Arc<str>,
+    start: Option<Start>,
+    /// The answer may be asked for again.
+    keep: bool,
+    /// Its work goes on when the handle is dropped.
+    detached: bool,
+}
+
+/// What a body is told.
+pub struct Taken {
+    /// The recorded output.
+    pub json: Json,
+    /// What it decodes to, if that is known already.
+    pub typed: Option<Box<dyn Any + Send>>,
+    /// The schema that it was recorded with.
+    pub schema: Option<SchemaRef>,
+}
+
+impl fmt::Debug for Taken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.json.fmt(f)
+    }
+}
+
+impl Taken {
+    /// The typed value.
+    pub(crate) fn decode<T: Payload>(self) -> Result<T, Error> {
+        match self.typed.map(|typed| typed.downcast::<T>()) {
+            Some(Ok(typed)) => Ok(*typed),
+            _ => self.json.decode(),
+        }
+    }
+}
+
+impl fmt::Debug for Ask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ask({})", self.key)
+    }
+}
+
+impl Ask {
+    /// A call whose work begins with `start` once it was polled and the body is idle.
+    pub fn new(scope: &Arc<Scope>, key: Arc<str>, start: Start) -> Self {
+        Self {
+            scope: scope.clone(),
+            key,
+            start: Some(start),
+            keep: false,
+            detached: false,
+        }
+    }
+
+    /// A call whose work begins when the body is idle, polled or not, and goes on when the handle is dropped.
+    pub fn spawned(scope: &Arc<Scope>, key: Arc<str>, start: Start) -> Self {
+        scope.enqueue(&key, start);
+        Self {
+            scope: scope.clone(),
+            key,
+            start: None,
+            keep: false,
+            detached: true,
+        }
+    }
+
+    /// One of several handles of an answer that somebody else brings about.
+    pub fn awaited(scope: &Arc<Scope>, key: Arc<str>) -> Self {
+        Self {
+            scope: scope.clone(),
+            key,
+            start: None,
+            keep: true,
+            detached: true,
+        }
+    }
+
+    /// Its key.
+    pub fn key(&self) -> &Arc<str> {
+        &self.key
+    }
+
+    /// The scope of the body that made it.
+    pub fn scope(&self) -> &Arc<Scope> {
+        &self.scope
+    }
+}
+
+impl Future for Ask {
+    type Output = Result<Taken, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = &mut *self;
+        this.scope.poll(&this.key, &mut this.start, this.keep, cx)
+    }
+}
+
+impl Drop for Ask {
+    fn drop(&mut self) {
+        if !self.detached {
+            self.scope.forget(&self.key);
+        }
+    }
+}
+
+/// The answer of a call that the context itself offers: a timer, a thread.
+#[must_use = "it is not waited for until it is awaited"]
+pub struct Answer<'a, T> {
+    ask: Result<Ask, Error>,
+    context: PhantomData<&'a ()>,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T> fmt::Debug for Answer<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.ask.fmt(f)
+    }
+}
+
+impl<T> Answer<'_, T> {
+    /// The answer of a call; one that could not be made gives its error when awaited.
+    #[doc(hidden)]
+    pub fn new(ask: Result<Ask, Error>) -> Self {
+        Self {
+            ask,
+            context: PhantomData,
+            value: PhantomData,
+        }
+    }
+}
+
+impl<T: Payload> Future for Answer<'_, T> {
+    type Output = Result<T, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match &mut self.ask {
+            Ok(ask) => Pin::new(ask).poll(cx).map(|taken| taken.and_then(Taken::decode)),
+            Err(error) => Poll::Ready(Err(error.clone())),
+        }
+    }
+}

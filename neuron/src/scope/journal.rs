@@ -1,0 +1,134 @@
+use std::{fmt, sync::Arc};
+
+use futures::future::BoxFuture;
+
+use crate::{Error, Json, Millis, Result, SchemaRef, SchemaUse, limits, schema, vocabulary::Message};
+
+/// Who keeps the log of a scope. Everything that a replayed body can learn comes through here.
+///
+/// Obligations: records become durable in the order in which they are handed over; `then` is called once per durable
+/// record of [`append`](Self::append), in commit order, and not at all if the append fails; it returns quickly and
+/// never calls the journal. An implementation holds no lock of its own that `then` could wait for.
+pub trait Journal: Send + Sync + fmt::Debug + 'static {
+    /// Appends a record and waits until it is durable. Dropping the future does not take the record back.
+    fn append(&self, record: Record, then: Then) -> BoxFuture<'static, Result<Committed, Error>>;
+
+    /// Appends a record with the next commit. One that is refused fails the next append.
+    fn defer(&self, record: Record);
+
+    /// The clock of the wall.
+    fn now(&self) -> Millis;
+
+    /// Waits for a ruling on the call `key` that was given after `pos`.
+    fn ruling(&self, key: &str, pos: u64) -> BoxFuture<'static, Result<Ruling, Error>>;
+
+    /// A recorded value in the form of a newer schema; the same value if no upcaster is registered.
+    ///
+    /// # Errors
+    /// What an upcaster says.
+    fn upcast(&self, value: Json, from: SchemaRef, to: SchemaRef) -> Result<Json, Error> {
+        let _ = (from, to);
+        Ok(value)
+    }
+}
+
+/// Told the place of a record once it is durable.
+pub type Then = Box<dyn FnOnce(Committed) + Send>;
+
+/// Where and when a record became durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Committed {
+    /// Its place in the store.
+    pub pos: u64,
+    /// Its time.
+    pub at: Millis,
+}
+
+/// What a person or a policy says about a step in doubt.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ruling {
+    /// It has happened, and this is what it gave.
+    Done(Json),
+    /// It has not happened: run it.
+    Redo,
+    /// Give up on it.
+    Fail(Error),
+}
+
+/// One envelope to be, without topic and author, which the journal knows.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The envelope type.
+    pub kind: &'static str,
+    /// The scope whose body it answers.
+    pub scope: Arc<str>,
+    /// The call; empty if it is about the whole scope. The end of an attempt responds to the last start of the key.
+    pub key: Arc<str>,
+    /// The payload.
+    pub payload: Json,
+    /// Its schema.
+    pub schema: Arc<SchemaUse>,
+    /// A value too large for the payload, and the field that it was: an artifact of kind `payload`.
+    pub large: Option<(&'static str, Json)>,
+    /// What the work took.
+    pub burn: Option<Burn>,
+    /// To be refused as [`Cancelled`](crate::ErrorKind::Cancelled) if a cancel was committed before it.
+    pub unless_cancelled: bool,
+}
+
+/// What a piece of work took, its children's excluded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Burn {
+    /// Tokens given to a model.
+    pub tokens_in: u64,
+    /// Tokens taken from a model.
+    pub tokens_out: u64,
+    /// Calls of tools.
+    pub tool_calls: u64,
+    /// Time on a monotonic clock.
+    pub duration_ms: u64,
+}
+
+impl std::ops::AddAssign for Burn {
+    fn add_assign(&mut self, more: Self) {
+        self.tokens_in = self.tokens_in.saturating_add(more.tokens_in);
+        self.tokens_out = self.tokens_out.saturating_add(more.tokens_out);
+        self.tool_calls = self.tool_calls.saturating_add(more.tool_calls);
+        self.duration_ms = self.duration_ms.saturating_add(more.duration_ms);
+    }
+}
+
+impl Record {
+    /// A record with a payload of the vocabulary.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the payload has no canonical form.
+    pub fn of<W: Message>(scope: &Arc<str>, key: &Arc<str>, word: &W) -> Result<Self, Error> {
+        Ok(Self {
+            kind: W::TYPE,
+            scope: scope.clone(),
+            key: key.clone(),
+            payload: Json::of(word)?,
+            schema: schema::of::<W>()?,
+            large: None,
+            burn: None,
+            unless_cancelled: false,
+        })
+    }
+
+    /// Names a value that the payload leaves out.
+    #[must_use]
+    pub fn large(mut self, large: Option<(&'static str, Json)>) -> Self {
+        self.large = large;
+        self
+    }
+}
+
+/// Splits a value by size: what the payload holds, and what becomes an artifact under the field's name.
+pub(crate) fn by_size(field: &'static str, value: Json) -> (Option<Json>, Option<(&'static str, Json)>) {
+    if value.len() > limits::INLINE_VALUE_BYTES_MAX {
+        (None, Some((field, value)))
+    } else {
+        (Some(value), None)
+    }
+}

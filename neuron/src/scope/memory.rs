@@ -1,0 +1,124 @@
+use std::{
+    fmt,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures::future::{self, BoxFuture};
+use tokio::time::Instant;
+
+use super::{Committed, History, Journal, Record, Ruling, Then};
+use crate::{Error, ErrorKind, Millis, Result};
+
+/// A log in memory, for plain tests of bodies: nothing outlives it, and a step in doubt fails.
+#[derive(Debug)]
+pub struct MemoryJournal {
+    epoch: Instant,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    lines: Vec<(Committed, Record)>,
+    deferred: Vec<Record>,
+    rulings: Vec<(String, Ruling)>,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} records, {} deferred", self.lines.len(), self.deferred.len())
+    }
+}
+
+impl Default for MemoryJournal {
+    fn default() -> Self {
+        Self {
+            epoch: Instant::now(),
+            inner: Mutex::default(),
+        }
+    }
+}
+
+impl MemoryJournal {
+    /// What a crash right after record `count` would have left.
+    pub fn cut(&self, count: usize) -> Self {
+        let lines = self.lines().into_iter().take(count).collect();
+        let inner = Inner {
+            lines,
+            ..Inner::default()
+        };
+        Self {
+            epoch: self.epoch,
+            inner: Mutex::new(inner),
+        }
+    }
+
+    /// Everything that is durable, in order.
+    pub fn lines(&self) -> Vec<(Committed, Record)> {
+        self.inner().lines.clone()
+    }
+
+    /// What a resumed body is answered from.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Schema`] if a payload is not what its type says.
+    pub fn history(&self) -> Result<History, Error> {
+        let mut history = History::new();
+        for (place, record) in &self.inner().lines {
+            let large = record.large.clone().map(|(_, value)| value);
+            history.add(*place, record.kind, &record.payload, large)?;
+        }
+        Ok(history)
+    }
+
+    /// Gives a ruling on a call in advance.
+    pub fn rule(&self, key: &str, ruling: Ruling) {
+        self.inner().rulings.push((key.into(), ruling));
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn commit(&mut self, record: Record, at: Millis) -> Committed {
+        let pos = self.lines.len() as u64 + 1;
+        let at = self.lines.last().map_or(at, |(last, _)| last.at.max(at));
+        let place = Committed { pos, at };
+        self.lines.push((place, record));
+        place
+    }
+}
+
+impl Journal for MemoryJournal {
+    fn append(&self, record: Record, then: Then) -> BoxFuture<'static, Result<Committed, Error>> {
+        let now = self.now();
+        let mut inner = self.inner();
+        for deferred in std::mem::take(&mut inner.deferred) {
+            inner.commit(deferred, now);
+        }
+        let place = inner.commit(record, now);
+        // Under the lock, so that answers are handed over in commit order.
+        then(place);
+        Box::pin(future::ready(Ok(place)))
+    }
+
+    fn defer(&self, record: Record) {
+        self.inner().deferred.push(record);
+    }
+
+    fn now(&self) -> Millis {
+        Millis(0).plus(self.epoch.elapsed() + Duration::from_millis(1))
+    }
+
+    fn ruling(&self, key: &str, _: u64) -> BoxFuture<'static, Result<Ruling, Error>> {
+        let mut inner = self.inner();
+        let given = inner.rulings.iter().position(|(ruled, _)| ruled == key);
+        let ruling = given.map(|at| inner.rulings.remove(at).1).unwrap_or_else(|| {
+            let message = "nobody rules on a step in doubt here; in a run it waits for `neuron resolve`";
+            Ruling::Fail(Error::new(ErrorKind::InDoubt, message))
+        });
+        Box::pin(future::ready(Ok(ruling)))
+    }
+}

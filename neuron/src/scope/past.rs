@@ -1,0 +1,221 @@
+use std::{any::Any, collections::HashMap, fmt, sync::Arc};
+
+use super::Committed;
+use crate::{
+    Error, Json, Millis, Result, SchemaRef,
+    vocabulary::{
+        Message as _,
+        step::{
+            PackageCompleted, PackageFailed, StepAbandoned, StepAttempted, StepCompleted, StepDoubted, StepFailed,
+            StepStarted, ThreadCompleted, ThreadFailed, TimerFired, TimerStarted,
+        },
+    },
+};
+
+/// What is on the log of a run, by scope. A resumed body is answered from it.
+#[derive(Debug, Default)]
+pub struct History(HashMap<Arc<str>, Past>);
+
+/// What is on the log of one scope. Live records change it by the same methods as those read at a resume.
+#[derive(Debug, Default)]
+pub struct Past(HashMap<Arc<str>, Known>);
+
+/// What is known of one call.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    pub(crate) name: String,
+    pub(crate) once: bool,
+    pub(crate) args: Option<Json>,
+    pub(crate) args_schema: Option<SchemaRef>,
+    /// The `pos` of its first start; 0 if only its end is on the log.
+    pub(crate) born: u64,
+    /// Starts since the last end.
+    pub(crate) open: u32,
+    /// Attempts that ended.
+    pub(crate) attempts: u32,
+    /// The `pos` of the last end of an attempt that was no answer.
+    pub(crate) attempted: u64,
+    pub(crate) retry_at: Option<Millis>,
+    /// The `pos` of a doubt that is not settled.
+    pub(crate) doubted: Option<u64>,
+    pub(crate) deadline: Option<Millis>,
+    pub(crate) answer: Option<Answer>,
+}
+
+/// The recorded answer of a call.
+pub(crate) struct Answer {
+    pub(crate) place: Committed,
+    pub(crate) outcome: Result<Json, Error>,
+    pub(crate) schema: Option<SchemaRef>,
+    /// What the output decodes to, while it is fresh.
+    pub(crate) typed: Option<Box<dyn Any + Send>>,
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Answer({} {:?})", self.place.pos, self.outcome)
+    }
+}
+
+impl Answer {
+    pub(crate) fn new(place: Committed, outcome: Result<Json, Error>) -> Self {
+        Self {
+            place,
+            outcome,
+            schema: None,
+            typed: None,
+        }
+    }
+}
+
+impl History {
+    /// A history of nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes one recorded envelope into account. They come by `pos`; types that say nothing about a scope are passed
+    /// over. `large` is the value that stands as an artifact beside the payload.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Schema`](crate::ErrorKind::Schema) if the payload is not what its type says.
+    pub fn add(&mut self, place: Committed, kind: &str, payload: &Json, large: Option<Json>) -> Result<(), Error> {
+        match kind {
+            StepStarted::TYPE => {
+                let word: StepStarted = payload.decode()?;
+                let call = self.call(&word.scope, &word.key);
+                call.started(&word, large, place.pos);
+            }
+            StepAttempted::TYPE => {
+                let word: StepAttempted = payload.decode()?;
+                self.call(&word.scope, &word.key).attempted(&word, place.pos);
+            }
+            StepAbandoned::TYPE => {
+                let word: StepAbandoned = payload.decode()?;
+                self.call(&word.scope, &word.key).abandoned();
+            }
+            StepDoubted::TYPE => {
+                let word: StepDoubted = payload.decode()?;
+                self.call(&word.scope, &word.key).doubted = Some(place.pos);
+            }
+            TimerStarted::TYPE => {
+                let word: TimerStarted = payload.decode()?;
+                let call = self.call(&word.scope, &word.key);
+                call.name = word.name;
+                call.deadline = Some(word.deadline);
+            }
+            _ => self.add_answer(place, kind, payload, large)?,
+        }
+        Ok(())
+    }
+
+    fn add_answer(&mut self, place: Committed, kind: &str, payload: &Json, large: Option<Json>) -> Result<(), Error> {
+        let output = |inline: Option<Json>| Ok(inline.or(large).unwrap_or_else(Json::null));
+        match kind {
+            StepCompleted::TYPE => {
+                let word: StepCompleted = payload.decode()?;
+                let call = self.answer(&word.scope, &word.key, &word.name, place, output(word.output));
+                call.schema = word.output_schema;
+            }
+            PackageCompleted::TYPE => {
+                let word: PackageCompleted = payload.decode()?;
+                let call = self.answer(&word.scope, &word.key, &word.name, place, output(word.output));
+                call.schema = word.output_schema;
+            }
+            ThreadCompleted::TYPE => {
+                let word: ThreadCompleted = payload.decode()?;
+                self.answer(&word.scope, &word.key, &word.name, place, output(word.output));
+            }
+            TimerFired::TYPE => {
+                let word: TimerFired = payload.decode()?;
+                self.answer(&word.scope, &word.key, &word.name, place, Ok(Json::null()));
+            }
+            StepFailed::TYPE => {
+                let word: StepFailed = payload.decode()?;
+                self.answer(&word.scope, &word.key, &word.name, place, Err(word.error));
+            }
+            ThreadFailed::TYPE => {
+                let word: ThreadFailed = payload.decode()?;
+                self.answer(&word.scope, &word.key, &word.name, place, Err(word.error));
+            }
+            PackageFailed::TYPE => {
+                let word: PackageFailed = payload.decode()?;
+                self.answer(&word.scope, &word.key, &word.name, place, Err(word.error));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, scope: &str, key: &str) -> &mut Known {
+        self.0.entry(scope.into()).or_default().call(key)
+    }
+
+    /// The first answer of a call stands: a relay may repeat one.
+    fn answer(
+        &mut self,
+        scope: &str,
+        key: &str,
+        name: &str,
+        place: Committed,
+        outcome: Result<Json, Error>,
+    ) -> &mut Answer {
+        let call = self.call(scope, key);
+        if call.name.is_empty() {
+            name.clone_into(&mut call.name);
+        }
+        call.open = 0;
+        call.doubted = None;
+        call.answer.get_or_insert_with(|| Answer::new(place, outcome))
+    }
+
+    /// Takes what is known of a scope out, for the body that is about to be driven in it.
+    pub(crate) fn take(&mut self, scope: &str) -> Past {
+        self.0.remove(scope).unwrap_or_default()
+    }
+}
+
+impl Past {
+    pub(crate) fn get(&self, key: &str) -> Option<&Known> {
+        self.0.get(key)
+    }
+
+    pub(crate) fn call(&mut self, key: &str) -> &mut Known {
+        self.0.entry(key.into()).or_default()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Known)> {
+        self.0.iter()
+    }
+}
+
+impl Known {
+    pub(crate) fn started(&mut self, word: &StepStarted, large: Option<Json>, pos: u64) {
+        if self.born == 0 {
+            self.born = pos;
+        }
+        self.name.clone_from(&word.name);
+        self.once |= word.once;
+        if let Some(args) = word.args.clone().or(large) {
+            self.args = Some(args);
+            self.args_schema = word.args_schema;
+        }
+        self.open += 1;
+        self.doubted = None;
+        self.retry_at = None;
+    }
+
+    pub(crate) fn attempted(&mut self, word: &StepAttempted, pos: u64) {
+        self.attempts = self.attempts.max(word.attempt);
+        self.attempted = pos;
+        self.retry_at = word.retry_at;
+        self.open = 0;
+    }
+
+    /// A step that must never happen twice may have happened: its start stays open.
+    pub(crate) fn abandoned(&mut self) {
+        if !self.once {
+            self.open = 0;
+        }
+    }
+}

@@ -1,0 +1,175 @@
+use std::{sync::Arc, time::Duration};
+
+use futures::future::BoxFuture;
+
+use super::execute::{Halt, held};
+use crate::{
+    Error, Json, Payload, Result,
+    def::{Encoded, Ran, recorded},
+    scope::{Ask, Birth, Manner, Record, Recorded, Scope, Stop, Then, by_size, contain},
+    vocabulary::step::{ThreadCompleted, ThreadFailed, ThreadStarted, TimerFired, TimerStarted},
+};
+
+const SLEEP: &str = "$sleep";
+const THREAD: &str = "$thread";
+
+/// A timer: its deadline is on the log before anybody waits for it.
+pub(super) fn timer(scope: &Arc<Scope>, time: Duration) -> Result<Ask, Error> {
+    let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    let args = Encoded::plain(Json::of(
+        &[("ms", ms)].into_iter().collect::<std::collections::BTreeMap<_, _>>(),
+    )?);
+    let key = scope.claim(SLEEP, &args.identity)?;
+    let (home, id) = (scope.clone(), key.clone());
+    let start = move |mut hold| -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let fired = held(&mut hold, fire(&home, &id, time)).await;
+            if let Ok(Err(error)) = fired {
+                stop(&home, error);
+            }
+        })
+    };
+    Ok(Ask::new(scope, key, Box::new(start)))
+}
+
+async fn fire(home: &Arc<Scope>, key: &Arc<str>, time: Duration) -> Result<(), Error> {
+    let journal = &home.runtime().journal;
+    let (scope, name) = (home.id().to_string(), SLEEP.to_owned());
+    let set = home.known(key, |call| call.deadline);
+    let deadline = set.unwrap_or_else(|| journal.now().plus(time));
+    if set.is_none() {
+        let started = TimerStarted {
+            scope: scope.clone(),
+            key: key.to_string(),
+            name: name.clone(),
+            deadline,
+        };
+        journal
+            .append(Record::of(home.id(), key, &started)?, Box::new(|_| {}))
+            .await?;
+    }
+    tokio::time::sleep(journal.now().until(deadline)).await;
+    let fired = TimerFired {
+        scope,
+        key: key.to_string(),
+        name,
+    };
+    let (scope, id) = (home.clone(), key.clone());
+    let hand_over: Then = Box::new(move |place| scope.answer(&id, SLEEP, place, Ok(Json::null())));
+    journal.append(Record::of(home.id(), key, &fired)?, hand_over).await?;
+    Ok(())
+}
+
+/// The body of a thread, given its scope.
+pub(super) type ThreadBody<T> = Box<dyn FnOnce(Arc<Scope>) -> BoxFuture<'static, Result<T>> + Send>;
+
+/// A thread: known by its name and occurrence, driven like the body that made it.
+pub(super) fn thread<T: Payload>(scope: &Arc<Scope>, name: &str, body: ThreadBody<T>) -> Result<Ask, Error> {
+    let args = Json::of(
+        &[("name", name)]
+            .into_iter()
+            .collect::<std::collections::BTreeMap<_, _>>(),
+    )?;
+    let key = scope.claim(THREAD, &args)?;
+    let thread = Thread {
+        name: name.into(),
+        birth: Birth {
+            at: scope.now(),
+            attempt: 1,
+            floor: 0,
+            manner: if scope.manner() == Manner::Replayed {
+                Manner::Replayed
+            } else {
+                Manner::Free
+            },
+        },
+        home: scope.clone(),
+        key: key.clone(),
+        body,
+    };
+    let start = move |mut hold| -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            let home = thread.home.clone();
+            match thread.run(&mut hold).await {
+                Ok(()) | Err(Halt::Dropped) => {}
+                Err(Halt::Stopped(stop)) => home.runtime().stop(stop),
+            }
+        })
+    };
+    Ok(Ask::spawned(scope, key, Box::new(start)))
+}
+
+struct Thread<T> {
+    name: String,
+    birth: Birth,
+    home: Arc<Scope>,
+    key: Arc<str>,
+    body: ThreadBody<T>,
+}
+
+impl<T: Payload> Thread<T> {
+    async fn run(self, hold: &mut tokio::sync::oneshot::Receiver<()>) -> Result<(), Halt> {
+        let Self {
+            name,
+            birth,
+            home,
+            key,
+            body,
+        } = self;
+        let (runtime, id) = (home.runtime().clone(), home.id().to_string());
+        let started = ThreadStarted {
+            scope: id.clone(),
+            key: key.to_string(),
+            name: name.clone(),
+        };
+        runtime.journal.defer(Record::of(home.id(), &key, &started)?);
+        let scope = Scope::new(&runtime, key.clone(), runtime.take_past(&key), birth);
+        let work = {
+            let scope = scope.clone();
+            async move { Ran::of(&recorded(body(scope).await)?) }
+        };
+        let outcome = held(hold, contain(&scope, work)).await;
+        scope.settle().await;
+        let outcome = outcome?.map_err(Halt::Stopped)?;
+        let (record, answer) = match outcome {
+            Ok(ran) => {
+                let (output, large) = by_size("output", ran.json.clone());
+                let completed = ThreadCompleted {
+                    scope: id,
+                    key: key.to_string(),
+                    name: name.clone(),
+                    output,
+                };
+                (Record::of(home.id(), &key, &completed)?.large(large), Ok(ran))
+            }
+            Err(error) => {
+                let error = error.settled();
+                let failed = ThreadFailed {
+                    scope: id,
+                    key: key.to_string(),
+                    name: name.clone(),
+                    error: error.clone(),
+                };
+                (Record::of(home.id(), &key, &failed)?, Err(error))
+            }
+        };
+        let hand_over: Then = Box::new(move |place| {
+            let (outcome, typed) = match answer {
+                Ok(ran) => (Ok(ran.json), Some(ran.typed)),
+                Err(error) => (Err(error), None),
+            };
+            let mut answer = Recorded::new(place, outcome);
+            answer.typed = typed;
+            home.answered(&key, &name, answer);
+        });
+        runtime.journal.append(record, hand_over).await?;
+        runtime.gained();
+        Ok(())
+    }
+}
+
+fn stop(home: &Arc<Scope>, error: Error) {
+    if let Halt::Stopped(stop) = Halt::from(error) {
+        home.runtime().stop(Stop::clone(&stop));
+    }
+}

@@ -1,0 +1,76 @@
+use std::{
+    fmt,
+    future::Future,
+    marker::PhantomData,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use super::ask;
+use crate::{
+    Error, Result,
+    def::{Context as _, Def, Encoded, Entry},
+    scope::{Ask, Stop, Taken},
+};
+
+/// A call that was made. It has its identity already; its work begins when it is awaited, and dropping it lets go of it.
+///
+/// It borrows the context, so a call cannot leave the body that made it.
+#[must_use = "a call does nothing until it is awaited"]
+pub struct Call<'a, D: Def> {
+    ask: Result<Ask, Error>,
+    context: PhantomData<&'a D::Context>,
+    def: PhantomData<fn() -> D>,
+}
+
+impl<D: Def> fmt::Debug for Call<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Call({} {:?})", D::META.name, self.ask)
+    }
+}
+
+impl<D: Def> Unpin for Call<'_, D> {}
+
+impl<'a, D: Def> Call<'a, D> {
+    /// Makes a call: takes its place among equal calls of the scope, and starts nothing.
+    #[allow(
+        clippy::needless_pass_by_value,
+        reason = "an argument is handed over, as in any call"
+    )]
+    pub fn new(cx: &'a D::Context, args: D::Args) -> Self {
+        let entry = const { &Entry::of::<D>() };
+        Self {
+            ask: Encoded::of::<D>(&args).and_then(|args| ask(cx.scope(), entry, args)),
+            context: PhantomData,
+            def: PhantomData,
+        }
+    }
+}
+
+impl<D: Def> Future for Call<'_, D> {
+    type Output = Result<D::Output, Error>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let ask = match &mut self.ask {
+            Ok(ask) => ask,
+            Err(error) => return Poll::Ready(Err(error.clone())),
+        };
+        match Pin::new(&mut *ask).poll(cx) {
+            Poll::Pending => Poll::Pending,
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Ready(Ok(taken)) => decoded::<D>(ask, taken),
+        }
+    }
+}
+
+/// The output as the present type. One that does not decode is no failure of the step: the body is held, not told.
+fn decoded<D: Def>(ask: &Ask, taken: Taken) -> Poll<Result<D::Output, Error>> {
+    let entry = const { &Entry::of::<D>() };
+    match entry.present::<D>(taken, ask.scope().runtime().journal().as_ref()) {
+        Ok(output) => Poll::Ready(Ok(output)),
+        Err(error) => {
+            ask.scope().runtime().stop(Stop::Held(error));
+            Poll::Pending
+        }
+    }
+}

@@ -1,0 +1,464 @@
+use std::{future::Future, sync::Arc, time::Duration};
+
+use futures::future::BoxFuture;
+use tokio::{sync::oneshot, time::Instant};
+
+use crate::{
+    Error, ErrorKind, Json, Millis, Result,
+    def::{Encoded, Entry, Ran},
+    limits,
+    scope::{Ask, Birth, Burn, Committed, Manner, Past, Record, Recorded, Ruling, Scope, Stop, Then, by_size, contain},
+    vocabulary::{
+        Message,
+        step::{
+            ReplayOnceChanged, Resolved, StepAbandoned, StepAttempted, StepCompleted, StepDoubted, StepFailed,
+            StepStarted,
+        },
+    },
+};
+
+/// A call of a step: identity now, work later. Direct calls and the rows of a plan are made here alike.
+pub(crate) fn ask(scope: &Arc<Scope>, entry: &'static Entry, args: Encoded) -> Result<Ask, Error> {
+    let key = scope.claim(entry.meta().name, &args.identity)?;
+    let (home, id, birth) = (scope.clone(), key.clone(), scope.now());
+    let start = move |held| -> BoxFuture<'static, ()> {
+        let execution = Execution {
+            past: home.runtime().take_past(&id),
+            home,
+            entry,
+            key: id,
+            args,
+            birth,
+            held,
+            attempt: 0,
+            began: Instant::now(),
+            burn: Burn::default(),
+            children_ms: 0,
+        };
+        Box::pin(execution.run())
+    };
+    Ok(Ask::new(scope, key, Box::new(start)))
+}
+
+/// One step being carried out, from its first attempt to its answer.
+struct Execution {
+    /// The scope whose body made the call.
+    home: Arc<Scope>,
+    entry: &'static Entry,
+    key: Arc<str>,
+    args: Encoded,
+    /// What the clock of its own scope begins with.
+    birth: Millis,
+    /// What is on the log below it. It belongs to the key, so every attempt is answered from it.
+    past: Past,
+    /// Ends when the body lets go of the call.
+    held: oneshot::Receiver<()>,
+    attempt: u32,
+    began: Instant,
+    burn: Burn,
+    children_ms: u64,
+}
+
+/// Why a step ends without an answer.
+pub(super) enum Halt {
+    /// The body let go of it.
+    Dropped,
+    /// Nothing of the package goes on.
+    Stopped(Stop),
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        let stop = if error.kind() == ErrorKind::Cancelled {
+            Stop::Cancelled
+        } else {
+            Stop::Refused(error)
+        };
+        Self::Stopped(stop)
+    }
+}
+
+/// What comes after an attempt or a ruling.
+enum Next {
+    Again,
+    Answered,
+}
+
+impl Execution {
+    async fn run(mut self) {
+        match self.to_answer().await {
+            Ok(()) => self.home.runtime().gained(),
+            Err(Halt::Stopped(stop)) => self.home.runtime().stop(stop),
+            Err(Halt::Dropped) => self.abandon(),
+        }
+    }
+
+    async fn to_answer(&mut self) -> Result<(), Halt> {
+        let is_new = self.home.known(&self.key, |call| {
+            call.open == 0 && call.attempts == 0 && call.doubted.is_none()
+        });
+        if is_new && let Next::Answered = self.clear().await? {
+            return Ok(());
+        }
+        loop {
+            if let Next::Answered = self.settle_doubt().await? {
+                return Ok(());
+            }
+            self.wait_for_retry().await?;
+            self.start().await?;
+            let next = match self.attempt().await? {
+                Ok(ran) => return self.complete(ran.json.clone(), Some(ran), None).await,
+                Err(error) => self.failed(error).await?,
+            };
+            if let Next::Answered = next {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What has to be known before a step runs that has never run.
+    async fn clear(&mut self) -> Result<Next, Halt> {
+        let (meta, id) = (self.entry.meta(), self.home.id().clone());
+        if meta.once
+            && let Some(recorded) = self.home.unclaimed_once(meta.name)
+        {
+            let changed = ReplayOnceChanged {
+                scope: id.to_string(),
+                key: self.key.to_string(),
+                name: meta.name.into(),
+                recorded: recorded.to_string(),
+            };
+            let pos = self.append(&changed, |_| {}).await?;
+            return self.ruled(pos).await;
+        }
+        let Some(admitted) = self.home.runtime().admits(self.entry, &id, &self.key) else {
+            return Ok(Next::Again);
+        };
+        match held(&mut self.held, admitted).await?? {
+            None => Ok(Next::Again),
+            Some(refusal) => self.fail(refusal, None).await,
+        }
+    }
+
+    /// Begins an attempt: on the log before the body acts where that has to be known, else with the next commit.
+    async fn start(&mut self) -> Result<(), Halt> {
+        let meta = self.entry.meta();
+        self.attempt = self.home.known(&self.key, |call| call.attempts) + 1;
+        self.began = Instant::now();
+        let is_first = self.home.known(&self.key, |call| call.args.is_none());
+        let (args, large) = if is_first {
+            by_size("args", self.args.recorded.clone())
+        } else {
+            (None, None)
+        };
+        let started = StepStarted {
+            scope: self.home.id().to_string(),
+            key: self.key.to_string(),
+            name: meta.name.into(),
+            attempt: self.attempt,
+            args,
+            args_schema: is_first.then(|| self.entry.form().args_schema()),
+            once: meta.once,
+        };
+        let mut record = self.record(&started)?.large(large.clone());
+        record.unless_cancelled = meta.once;
+        if !meta.once && !self.home.runtime().is_careful() {
+            self.home
+                .known(&self.key, |call| call.started(&started, large.map(|(_, args)| args), 0));
+            self.home.runtime().journal.defer(record);
+            return Ok(());
+        }
+        let (home, key) = (self.home.clone(), self.key.clone());
+        let note: Then = Box::new(move |place| {
+            home.known(&key, |call| {
+                call.started(&started, large.map(|(_, args)| args), place.pos)
+            });
+        });
+        self.home.runtime().journal.append(record, note).await?;
+        Ok(())
+    }
+
+    /// One attempt: the body on the arguments, in a scope of its own.
+    async fn attempt(&mut self) -> Result<Result<Ran, Error>, Halt> {
+        let scope = self.scope();
+        let body = self.entry.run(scope.clone(), self.args.revealed.clone());
+        let limit = self.entry.meta().timeout_ms.map(Duration::from_millis);
+        let outcome = {
+            let driven = within(limit, contain(&scope, body));
+            held(&mut self.held, driven).await
+        };
+        // Whatever the body left running ends before anything else happens to this call.
+        scope.settle().await;
+        self.past = scope.take_past();
+        self.burn += scope.burnt();
+        self.children_ms += scope.children_ms();
+        match outcome? {
+            Some(Ok(outcome)) => Ok(outcome),
+            Some(Err(stop)) => Err(Halt::Stopped(stop)),
+            None => {
+                let name = self.entry.meta().name;
+                let limit = limit.unwrap_or_default();
+                Ok(Err(Error::new(
+                    ErrorKind::Timeout,
+                    format!("`{name}` took longer than {limit:?}"),
+                )
+                .retryable()))
+            }
+        }
+    }
+
+    fn scope(&mut self) -> Arc<Scope> {
+        let birth = Birth {
+            at: self.birth,
+            attempt: self.attempt,
+            floor: self.home.known(&self.key, |call| call.attempted),
+            manner: Manner::Free,
+        };
+        Scope::new(
+            self.home.runtime(),
+            self.key.clone(),
+            std::mem::take(&mut self.past),
+            birth,
+        )
+    }
+
+    async fn failed(&mut self, error: Error) -> Result<Next, Halt> {
+        let meta = self.entry.meta();
+        if meta.once && !error.is_not_done() {
+            return self.doubt(format!("attempt {} failed: {error}", self.attempt)).await;
+        }
+        if error.is_terminal() || self.attempt >= meta.attempts {
+            return self.fail(error, None).await;
+        }
+        let wait = error.wait().unwrap_or_else(|| backoff(meta.backoff_ms, self.attempt));
+        let now = self.home.runtime().journal.now();
+        let attempted = StepAttempted {
+            scope: self.home.id().to_string(),
+            key: self.key.to_string(),
+            name: meta.name.into(),
+            attempt: self.attempt,
+            error,
+            retry_at: (!wait.is_zero()).then(|| now.plus(wait)),
+        };
+        let (home, key, word) = (self.home.clone(), self.key.clone(), attempted.clone());
+        self.append(&attempted, move |place| {
+            home.known(&key, |call| call.attempted(&word, place.pos))
+        })
+        .await?;
+        Ok(Next::Again)
+    }
+
+    async fn wait_for_retry(&mut self) -> Result<(), Halt> {
+        let Some(retry_at) = self.home.known(&self.key, |call| call.retry_at) else {
+            return Ok(());
+        };
+        let wait = self.home.runtime().journal.now().until(retry_at);
+        held(&mut self.held, tokio::time::sleep(wait)).await
+    }
+
+    /// A start without an end: of a step that must never happen twice, or so many of any step that it may be the one
+    /// that kills the process.
+    async fn settle_doubt(&mut self) -> Result<Next, Halt> {
+        let once = self.entry.meta().once;
+        let (open, doubted) = self.home.known(&self.key, |call| (call.open, call.doubted));
+        self.attempt = self.home.known(&self.key, |call| call.attempts) + u32::from(open > 0);
+        if doubted.is_some() || (once && open > 0) {
+            return self.doubt("it began and its end is not on the log".into()).await;
+        }
+        if open >= limits::STARTS_WITHOUT_END_MAX {
+            return self
+                .doubt(format!(
+                    "it began {open} times and never ended; it may be what stops the process"
+                ))
+                .await;
+        }
+        Ok(Next::Again)
+    }
+
+    /// Nobody knows whether it has happened: the step that `resolve` names is asked, then a person.
+    async fn doubt(&mut self, reason: String) -> Result<Next, Halt> {
+        if let Some(found) = self.resolve().await? {
+            return match found {
+                None => Ok(self.undoubted()),
+                Some(output) => self
+                    .complete(output, None, Some(Resolved::Step))
+                    .await
+                    .map(|()| Next::Answered),
+            };
+        }
+        let standing = self.home.known(&self.key, |call| call.doubted);
+        let pos = match standing {
+            Some(pos) => pos,
+            None => {
+                let doubted = StepDoubted {
+                    scope: self.home.id().to_string(),
+                    key: self.key.to_string(),
+                    name: self.entry.meta().name.into(),
+                    attempt: self.attempt,
+                    reason,
+                };
+                let (home, key) = (self.home.clone(), self.key.clone());
+                self.append(&doubted, move |place| {
+                    home.known(&key, |call| call.doubted = Some(place.pos))
+                })
+                .await?
+            }
+        };
+        self.ruled(pos).await
+    }
+
+    /// Asks the step that `resolve` names: `Some(None)` says that it has not happened.
+    async fn resolve(&mut self) -> Result<Option<Option<Json>>, Halt> {
+        let Some(resolver) = self.entry.meta().resolve else {
+            return Ok(None);
+        };
+        let scope = self.scope();
+        let body = resolver.run(scope.clone(), self.args.revealed.clone());
+        let outcome = held(&mut self.held, contain(&scope, body)).await;
+        scope.settle().await;
+        self.past = scope.take_past();
+        match outcome?.map_err(Halt::Stopped)? {
+            Ok(found) if found.json == Json::null() => Ok(Some(None)),
+            Ok(found) => Ok(Some(Some(found.json))),
+            // It could not find out: a person has to.
+            Err(_) => Ok(None),
+        }
+    }
+
+    async fn ruled(&mut self, pos: u64) -> Result<Next, Halt> {
+        let ruling = self.home.runtime().journal.ruling(&self.key, pos);
+        match held(&mut self.held, ruling).await?? {
+            Ruling::Redo => Ok(self.undoubted()),
+            Ruling::Fail(error) => self.fail(error, Some(Resolved::Ruling)).await,
+            Ruling::Done(output) => match self.entry.check(&output) {
+                Ok(()) => self
+                    .complete(output, None, Some(Resolved::Ruling))
+                    .await
+                    .map(|()| Next::Answered),
+                Err(error) => {
+                    let error = error.context("the output that the ruling gives is none of this step");
+                    self.fail(error, Some(Resolved::Ruling)).await
+                }
+            },
+        }
+    }
+
+    fn undoubted(&self) -> Next {
+        self.home.known(&self.key, |call| {
+            call.open = 0;
+            call.doubted = None;
+        });
+        Next::Again
+    }
+
+    async fn complete(&mut self, output: Json, ran: Option<Ran>, resolved: Option<Resolved>) -> Result<(), Halt> {
+        let (inline, large) = by_size("output", output.clone());
+        let schema = self.entry.form().output_schema();
+        let completed = StepCompleted {
+            scope: self.home.id().to_string(),
+            key: self.key.to_string(),
+            name: self.entry.meta().name.into(),
+            attempt: self.attempt,
+            output: inline,
+            output_schema: Some(schema),
+            resolved,
+        };
+        let mut record = self.record(&completed)?.large(large);
+        record.burn = Some(self.burnt());
+        let (home, key, name) = (self.home.clone(), self.key.clone(), self.entry.meta().name);
+        let hand_over: Then = Box::new(move |place| {
+            let mut answer = Recorded::new(place, Ok(output));
+            answer.schema = Some(schema);
+            answer.typed = ran.map(|ran| ran.typed);
+            home.answered(&key, name, answer);
+        });
+        self.home.runtime().journal.append(record, hand_over).await?;
+        Ok(())
+    }
+
+    async fn fail(&mut self, error: Error, resolved: Option<Resolved>) -> Result<Next, Halt> {
+        let error = error.settled();
+        let failed = StepFailed {
+            scope: self.home.id().to_string(),
+            key: self.key.to_string(),
+            name: self.entry.meta().name.into(),
+            attempt: self.attempt,
+            error: error.clone(),
+            resolved,
+        };
+        let mut record = self.record(&failed)?;
+        record.burn = Some(self.burnt());
+        let (home, key, name) = (self.home.clone(), self.key.clone(), self.entry.meta().name);
+        let hand_over: Then = Box::new(move |place| home.answer(&key, name, place, Err(error)));
+        self.home.runtime().journal.append(record, hand_over).await?;
+        Ok(Next::Answered)
+    }
+
+    /// The body let go of it: that is on the log, if its start is.
+    fn abandon(&self) {
+        if self.home.known(&self.key, |call| call.open) == 0 {
+            return;
+        }
+        self.home.known(&self.key, |call| call.abandoned());
+        let abandoned = StepAbandoned {
+            scope: self.home.id().to_string(),
+            key: self.key.to_string(),
+            name: self.entry.meta().name.into(),
+            attempt: self.attempt,
+        };
+        match self.record(&abandoned) {
+            Ok(mut record) => {
+                record.burn = Some(self.burnt());
+                self.home.runtime().journal.defer(record);
+            }
+            Err(error) => self.home.runtime().stop(Stop::Refused(error)),
+        }
+    }
+
+    /// What it took, without what its own calls took.
+    fn burnt(&self) -> Burn {
+        let whole = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.home.child_took(whole);
+        Burn {
+            duration_ms: whole.saturating_sub(self.children_ms),
+            ..self.burn
+        }
+    }
+
+    fn record<M: Message>(&self, message: &M) -> Result<Record, Error> {
+        Record::of(self.home.id(), &self.key, message)
+    }
+
+    /// Appends what the body of the call has to wait for; the `pos` it got.
+    fn append<M: Message, F>(&self, message: &M, then: F) -> impl Future<Output = Result<u64, Error>> + Send + use<M, F>
+    where
+        F: FnOnce(Committed) + Send + 'static,
+    {
+        let journal = self.home.runtime().journal.clone();
+        let record = self.record(message);
+        async move { Ok(journal.append(record?, Box::new(then)).await?.pos) }
+    }
+}
+
+/// Waits while the body holds on to the call.
+pub(super) async fn held<T>(held: &mut oneshot::Receiver<()>, work: impl Future<Output = T>) -> Result<T, Halt> {
+    tokio::select! {
+        biased;
+        _ = held => Err(Halt::Dropped),
+        value = work => Ok(value),
+    }
+}
+
+/// `None` if `work` takes longer than the limit.
+async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
+    match limit {
+        None => Some(work.await),
+        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
+    }
+}
+
+/// How long to wait after this many attempts: the first wait, doubled each time, bounded.
+fn backoff(first_ms: u64, attempts: u32) -> Duration {
+    let factor = 1_u64.checked_shl(attempts.saturating_sub(1)).unwrap_or(u64::MAX);
+    Duration::from_millis(first_ms.saturating_mul(factor)).min(limits::BACKOFF_MAX)
+}

@@ -1,0 +1,10 @@
+//! Steps: how one is called, what its body is given, and how it is carried out.
+
+mod builtin;
+mod call;
+mod cx;
+mod execute;
+
+pub use call::Call;
+pub use cx::{Cx, test};
+pub(crate) use execute::ask;
