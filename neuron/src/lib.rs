@@ -16,6 +16,7 @@ mod error;
 mod id;
 mod secret;
 
+pub mod agent;
 mod bus;
 pub mod canon;
 pub mod def;
@@ -31,6 +32,7 @@ pub mod schema;
 pub mod scope;
 pub mod step;
 pub mod store;
+pub mod token;
 pub mod topic;
 pub mod vocabulary;
 

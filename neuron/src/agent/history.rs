@@ -1,0 +1,65 @@
+use std::io::Read as _;
+
+use crate::{
+    Envelope, Error, ErrorKind, Json, Ledger, Result, Topic,
+    scope::{Committed, History},
+    store::Select,
+};
+
+/// What the log holds for scopes whose answers stand on these topics: one cursor per topic, merged by `pos`. Blocks.
+///
+/// # Errors
+/// A kind of the disk; a record that does not decode, naming topic and seq.
+pub fn history(ledger: &Ledger, topics: impl IntoIterator<Item = Topic>) -> Result<History, Error> {
+    let cursors = topics
+        .into_iter()
+        .map(|topic| ledger.read(Select::Topic(topic)).envelopes().peekable());
+    let mut cursors: Vec<_> = cursors.collect();
+    let mut history = History::new();
+    loop {
+        let mut first: Option<(usize, u64)> = None;
+        for (index, cursor) in cursors.iter_mut().enumerate() {
+            // An unreadable record comes first, so that its error is told.
+            let pos = cursor
+                .peek()
+                .map(|next| next.as_ref().map_or(0, |envelope| envelope.pos));
+            if let Some(pos) = pos.filter(|pos| first.is_none_or(|(_, least)| *pos < least)) {
+                first = Some((index, pos));
+            }
+        }
+        let Some(envelope) = first.and_then(|(index, _)| cursors[index].next()) else {
+            return Ok(history);
+        };
+        add(ledger, &mut history, &envelope?)?;
+    }
+}
+
+fn add(ledger: &Ledger, history: &mut History, envelope: &Envelope) -> Result<(), Error> {
+    let Some(payload) = &envelope.body.payload else {
+        return Ok(());
+    };
+    let large = envelope
+        .body
+        .artifacts
+        .iter()
+        .find(|artifact| artifact.kind.as_deref() == Some("payload"));
+    let large = large.and_then(|artifact| artifact.hash).map(|hash| {
+        let mut text = String::new();
+        ledger.blob(&hash)?.read_to_string(&mut text)?;
+        Json::parse(&text)
+    });
+    let place = Committed {
+        pos: envelope.pos,
+        at: envelope.at,
+    };
+    history
+        .add(place, envelope.body.kind.as_str(), payload, large.transpose()?)
+        .map_err(|error| {
+            let error = if error.kind() == ErrorKind::Schema {
+                Error::new(ErrorKind::Corrupt, error)
+            } else {
+                error
+            };
+            error.context(format!("{} seq {}", envelope.topic, envelope.seq))
+        })
+}

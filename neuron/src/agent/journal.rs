@@ -1,0 +1,293 @@
+use std::{
+    collections::HashMap,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures::future::BoxFuture;
+
+use crate::{
+    Append, Artifact, Author, Cause, Draft, Error, ErrorKind, Expectation, Json, Ledger, Millis, Parent, Pattern,
+    Result, SchemaRef, Topic,
+    envelope::Reserved,
+    ledger::From,
+    schema::Upcasters,
+    scope::{Burn, Committed, Journal, Record, Ruling, Then},
+    token::{Control, Orders},
+    vocabulary::{
+        Message as _,
+        control::{ControlResolved, StepRuling},
+        step::{StepStarted, ThreadStarted, TimerStarted},
+    },
+};
+
+/// Where the records of one token, or of one orchestrator's body, go.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The topic of the records.
+    pub topic: Topic,
+    /// Who writes them.
+    pub author: Author,
+    /// The owned name and the epoch under which every append is made.
+    pub owner: (String, u64),
+    /// The topics on which orders and rulings for it come: the run's, and the token's own.
+    pub control: Vec<Topic>,
+    /// What the first record names as its cause.
+    pub cause: Option<Cause>,
+}
+
+/// A [`Journal`] on the ledger.
+pub struct LedgerJournal(Arc<Inner>);
+
+struct Inner {
+    ledger: Ledger,
+    place: Place,
+    upcasters: Arc<Upcasters>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The last start of each call that has not ended: what its end responds to.
+    starts: HashMap<Arc<str>, Parent>,
+    /// The heads of the control topics up to which no cancel stands.
+    heads: Vec<u64>,
+    cause: Option<Cause>,
+}
+
+impl State {
+    /// A record of a call stands: a start, to which its end will respond, or something that ends one.
+    fn wrote(&mut self, call: Arc<str>, start: Option<Parent>) {
+        self.cause = None;
+        match start {
+            Some(start) => drop(self.starts.insert(call, start)),
+            None => drop(self.starts.remove(&call)),
+        }
+    }
+}
+
+/// Whether a record begins what a later one ends.
+fn starts(record: &Record) -> bool {
+    [StepStarted::TYPE, TimerStarted::TYPE, ThreadStarted::TYPE].contains(&record.kind)
+}
+
+fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl LedgerJournal {
+    /// A journal at a place.
+    pub fn new(ledger: Ledger, place: Place, upcasters: Arc<Upcasters>) -> Self {
+        let state = State {
+            cause: place.cause.clone(),
+            heads: vec![0; place.control.len()],
+            ..State::default()
+        };
+        Self(Arc::new(Inner {
+            ledger,
+            place,
+            upcasters,
+            state: Arc::new(Mutex::new(state)),
+        }))
+    }
+}
+
+impl Inner {
+    /// The draft of a record: its payload is the engine's own, so it is trusted to fit its schema.
+    fn draft(&self, record: Record, large: Option<Artifact>) -> Result<Draft, Error> {
+        let mut draft = Draft::new(self.place.topic.clone(), self.place.author.clone(), record.kind)?;
+        draft.payload = Some(record.payload);
+        draft.payload_schema = Some(record.schema);
+        draft.trusted = true;
+        draft.artifacts.extend(large);
+        if let Some(burn) = record.burn {
+            draft = metered(draft, burn)?;
+        }
+        let state = locked(&self.state);
+        draft.cause.clone_from(&state.cause);
+        draft.parent = state.starts.get(&record.key).cloned();
+        Ok(draft)
+    }
+
+    fn owned(&self, draft: Draft) -> Append {
+        let (name, epoch) = &self.place.owner;
+        Append::of([draft]).owner(name, *epoch)
+    }
+
+    /// Refuses if a cancel stands on a control topic; else remembers how far they were read.
+    fn orders(&self) -> Result<Vec<u64>, Error> {
+        let mut heads = Vec::with_capacity(self.place.control.len());
+        for topic in &self.place.control {
+            let Orders { cancelled, head, .. } = self.ledger.fold(&Control::new(topic.clone()), None)?.state;
+            if let Some(because) = cancelled {
+                let because = because.map_or_else(String::new, |because| format!(": {because}"));
+                return Err(Error::new(
+                    ErrorKind::Cancelled,
+                    format!("cancelled on {topic}{because}"),
+                ));
+            }
+            heads.push(head);
+        }
+        locked(&self.state).heads.clone_from(&heads);
+        Ok(heads)
+    }
+
+    async fn commit(self: Arc<Self>, record: Record, then: Then) -> Result<Committed, Error> {
+        let large = self.clone().large(&record).await?;
+        let then = Arc::new(Mutex::new(Some(then)));
+        let (starts, key) = (starts(&record), record.key.clone());
+        loop {
+            let draft = self.draft(record.clone(), large.clone())?;
+            let mut append = self.owned(draft);
+            if record.unless_cancelled {
+                let heads = locked(&self.state).heads.clone();
+                for (topic, head) in self.place.control.iter().zip(heads) {
+                    append = append.expect(Expectation::Head(topic.clone(), head));
+                }
+            }
+            let (told, state, call) = (then.clone(), self.state.clone(), key.clone());
+            append = append.then(move |outcome| {
+                let Some(receipt) = outcome.as_ref().ok().and_then(|receipts| receipts.first()) else {
+                    return;
+                };
+                locked(&state).wrote(call, starts.then_some(Parent::Seq(receipt.seq)));
+                let then = told.lock().unwrap_or_else(PoisonError::into_inner).take();
+                if let Some(then) = then {
+                    then(Committed {
+                        pos: receipt.pos,
+                        at: receipt.at,
+                    });
+                }
+            });
+            match self.ledger.append(append).await {
+                Ok(receipts) => {
+                    let first = receipts.first();
+                    let first = first.ok_or_else(|| Error::new(ErrorKind::Corrupt, "the store gave no receipt"))?;
+                    return Ok(Committed {
+                        pos: first.pos,
+                        at: first.at,
+                    });
+                }
+                // An order came in between. Unless it is a cancel, the record is still wanted.
+                Err(error) if error.kind() == ErrorKind::Conflict && record.unless_cancelled => {
+                    let this = self.clone();
+                    blocking(move || this.orders()).await?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Stores the value that the payload leaves out.
+    async fn large(self: Arc<Self>, record: &Record) -> Result<Option<Artifact>, Error> {
+        let Some((field, value)) = record.large.clone() else {
+            return Ok(None);
+        };
+        let hash = blocking(move || self.ledger.store_blob(value.as_str().as_bytes())).await?;
+        Ok(Some(Artifact {
+            name: field.into(),
+            hash: Some(hash),
+            kind: Some("payload".into()),
+        }))
+    }
+}
+
+/// Runs what may block where it stalls no task.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Error::new(ErrorKind::Io, error))?
+}
+
+/// Stamps what the work took, at the boundary.
+fn metered(mut draft: Draft, burn: Burn) -> Result<Draft, Error> {
+    let meter = Author::new("meter")?;
+    let stamps = [
+        (Reserved::TokensIn, burn.tokens_in, false),
+        (Reserved::TokensOut, burn.tokens_out, false),
+        (Reserved::ToolCalls, burn.tool_calls, false),
+        (Reserved::DurationMs, burn.duration_ms, true),
+    ];
+    for (key, value, always) in stamps {
+        if value > 0 || always {
+            draft = draft.stamp(key, Json::of(&value)?, Some(meter.clone()));
+        }
+    }
+    Ok(draft)
+}
+
+impl Journal for LedgerJournal {
+    fn append(&self, record: Record, then: Then) -> BoxFuture<'static, Result<Committed, Error>> {
+        Box::pin(self.0.clone().commit(record, then))
+    }
+
+    fn defer(&self, record: Record) {
+        let (starts, key, owner) = (starts(&record), record.key.clone(), self.0.place.owner.clone());
+        let deferred = self
+            .0
+            .draft(record, None)
+            .and_then(|draft| self.0.ledger.defer(Append::of([draft]).owner(owner.0, owner.1)));
+        match deferred {
+            Ok(handles) => {
+                let handle = handles.into_iter().next().filter(|_| starts);
+                locked(&self.0.state).wrote(key, handle.map(Parent::Deferred));
+            }
+            // The store is closed, and the next append says so.
+            Err(error) => tracing::warn!(%error, topic = %self.0.place.topic, "a deferred record was refused"),
+        }
+    }
+
+    fn now(&self) -> Millis {
+        self.0.ledger.clock().now()
+    }
+
+    fn ruling(&self, key: &str, pos: u64) -> BoxFuture<'static, Result<Ruling, Error>> {
+        let (this, key) = (self.0.clone(), key.to_owned());
+        Box::pin(async move {
+            let wait = |topic: &Topic| {
+                let subscription = this.ledger.subscribe(Pattern::exactly(topic), From::After(pos));
+                let key = key.clone();
+                Box::pin(async move {
+                    let mut subscription = subscription?;
+                    loop {
+                        let envelope = subscription.next().await?;
+                        if let Some(resolved) = ControlResolved::read(&envelope)?.filter(|resolved| resolved.key == key)
+                        {
+                            return Ok(ruled(resolved));
+                        }
+                    }
+                })
+            };
+            let waits: Vec<_> = this.place.control.iter().map(wait).collect();
+            if waits.is_empty() {
+                return std::future::pending().await;
+            }
+            futures::future::select_all(waits).await.0
+        })
+    }
+
+    fn upcast(&self, value: Json, from: SchemaRef, to: SchemaRef) -> Result<Json, Error> {
+        Json::of(&self.0.upcasters.upcast(value.to_value(), from, to)?)
+    }
+}
+
+fn ruled(resolved: ControlResolved) -> Ruling {
+    match resolved.ruling {
+        StepRuling::Done => Ruling::Done(resolved.output.unwrap_or_else(Json::null)),
+        StepRuling::Redo => Ruling::Redo,
+        StepRuling::Fail => {
+            let because = resolved
+                .because
+                .unwrap_or_else(|| "a ruling says that it failed".into());
+            Ruling::Fail(Error::terminal(because))
+        }
+    }
+}
+
+impl fmt::Debug for LedgerJournal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LedgerJournal")
+            .field("topic", &self.0.place.topic)
+            .finish_non_exhaustive()
+    }
+}

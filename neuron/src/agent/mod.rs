@@ -1,0 +1,7 @@
+//! Scopes on the ledger: where their records go, under whose epoch, and what stood there before.
+
+mod history;
+mod journal;
+
+pub use history::history;
+pub use journal::{LedgerJournal, Place};
