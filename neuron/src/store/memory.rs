@@ -43,7 +43,7 @@ impl Memory {
     /// An empty store on the machine's clock.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if no thread can be started.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if no thread can be started.
     pub fn new() -> Result<Self, Error> {
         Self::with(Arc::new(SystemClock), None)
     }
@@ -51,7 +51,7 @@ impl Memory {
     /// An empty store on another clock, with a place to break it.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if no thread can be started.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if no thread can be started.
     pub fn with(clock: Arc<dyn Clock>, fault: Option<Arc<dyn Fault>>) -> Result<Self, Error> {
         let tables = Arc::<RwLock<Tables>>::default();
         write(&tables).schemas.push(Arc::new(Schema::plane0()));
@@ -68,7 +68,7 @@ impl Memory {
     /// What a crash after the first `count` envelopes would have left, as a store of its own.
     ///
     /// # Errors
-    /// [`ErrorKind::Io`] if no thread can be started.
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io) if no thread can be started.
     pub fn cut(&self, count: usize) -> Result<Self, Error> {
         let other = Self::new()?;
         let (from, mut to) = (read(&self.tables), write(&other.tables));
