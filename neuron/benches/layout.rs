@@ -16,7 +16,7 @@ use candidate::{Candidate, Indexes};
 use log::{Cost, Group, Log, Result, Sync};
 
 const SMALL: i64 = 10_000;
-const REPEATS: usize = 3;
+const REPEATS: usize = 5;
 /// What a commit holds, and how many rows or steps a window appends.
 const GROUPS: [(Group, usize); 4] = [
     (Group::Step, 1_000),
