@@ -16,11 +16,11 @@ use candidate::{Candidate, Indexes};
 use log::{Cost, Group, Log, Result, Sync};
 
 const SMALL: i64 = 10_000;
-const REPEATS: usize = 5;
+const REPEATS: usize = 3;
 /// What a commit holds, and how many rows or steps a window appends.
 const GROUPS: [(Group, usize); 4] = [
-    (Group::Step, 1_000),
-    (Group::Of(1), 1_000),
+    (Group::Step, 400),
+    (Group::Of(1), 400),
     (Group::Of(64), 6_400),
     (Group::Of(512), 10_240),
 ];
