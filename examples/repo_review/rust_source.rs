@@ -220,7 +220,7 @@ mod tests {
     fn code(source: &str) -> Vec<String> {
         let mut all = Vec::new();
         lines(source.as_bytes(), |line| {
-            all.push(String::from_utf8_lossy(line.code).trim().to_owned())
+            all.push(String::from_utf8_lossy(line.code).trim().to_owned());
         });
         all
     }
@@ -250,7 +250,7 @@ mod tests {
     fn a_doc_comment_is_told_from_a_comment() {
         let mut docs = Vec::new();
         lines(b"/// doc\n// no\n//// no\n/** doc */\n/*** no */\n/**/", |line| {
-            docs.push(line.doc)
+            docs.push(line.doc);
         });
         assert_eq!(docs, [true, false, false, true, false, false]);
     }
