@@ -38,6 +38,20 @@ pub const STORE_WAIT_MAX: Duration = Duration::from_secs(10);
 pub const FOREIGN_POLL: Duration = Duration::from_millis(25);
 /// Envelopes read in one page; no read transaction outlives one.
 pub const PAGE_MAX: usize = 512;
+/// Bytes of the records of one page, so that a page of large records stays small in memory.
+pub const PAGE_BYTES_MAX: usize = 4 << 20;
+/// Envelopes that a page may pass over in search of those of its pattern; then it ends early and says where to go on.
+pub const PASSED_OVER_MAX: usize = 65_536;
+/// Read connections that one process keeps open.
+pub const READERS_MAX: usize = 4;
+/// Patterns for which a read connection remembers the topics they select; all are forgotten when full.
+pub const CACHED_PATTERNS_MAX: usize = 16;
+/// Bytes of the write-ahead log above which it is moved into the store: long enough that overwriting it is the rule.
+pub const WAL_BYTES_MAX: u64 = 16 << 20;
+/// How long a reader waits for another process that recovers or closes the file.
+pub const READ_WAIT_MAX: Duration = Duration::from_secs(5);
+/// Envelopes entered into the index of ids in one transaction of the side file.
+pub const ID_INDEX_BATCH_MAX: usize = 65_536;
 /// Recent envelopes kept in memory for live subscriptions; one that lags further reads the file.
 pub const RING_MAX: usize = 4_096;
 /// Envelopes that wait for one ephemeral subscriber; more are dropped and counted.

@@ -50,7 +50,7 @@ impl Schema {
     }
 
     /// A definition that is allowed: this module made it, or has checked it before.
-    pub(super) fn known(definition: Json, mut value: Value) -> Self {
+    pub(crate) fn known(definition: Json, mut value: Value) -> Self {
         keyword::strip(&mut value);
         // A part of a canonical value has a canonical form; the fallback cannot be reached.
         let bare = Json::of(&value).unwrap_or_else(|_| definition.clone());

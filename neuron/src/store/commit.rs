@@ -2,9 +2,9 @@
 //! letting go; the others wait. A lone append costs no thread hop, a thousand share one sync.
 
 use std::{
-    collections::{HashMap, VecDeque},
     fmt,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak},
+    thread::JoinHandle,
 };
 
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -12,9 +12,10 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use super::{
     Batch, Row,
     fault::{Fault, Point},
+    queue::{Outcome, Queue, Reply, Waiting, closed},
     seal::{self, Transaction},
 };
-use crate::{Clock, Deferred, Error, ErrorKind, Receipt, Result, limits};
+use crate::{Clock, Deferred, Error, Receipt, Result, limits};
 
 /// What a store must do so that batches can be committed to it in groups.
 pub(crate) trait Backend: Transaction + Send {
@@ -24,36 +25,31 @@ pub(crate) trait Backend: Transaction + Send {
     fn commit(&mut self) -> Result<(), Error>;
     /// Undoes the transaction and forgets what was cached in it.
     fn rollback(&mut self);
+    /// Does what can wait until the receipts have left. The transaction is over.
+    fn rest(&mut self) {}
 }
 
 /// Sees every committed row, in commit order, before the appender gets its receipt.
 pub(crate) type Observer = Box<dyn Fn(&[Arc<Row>]) + Send + Sync>;
 
-struct Waiting {
-    batch: Batch,
-    reply: Reply,
-}
-
-enum Reply {
-    Now(oneshot::Sender<Result<Vec<Receipt>, Error>>),
-    Deferred(Vec<Deferred>),
-}
-
-#[derive(Default)]
-struct Queue {
-    waiting: VecDeque<Waiting>,
-    /// An owner whose deferred append was refused hears of it with its next append.
-    refused: HashMap<Option<String>, Error>,
-    /// The flusher has something to look after.
-    unflushed: bool,
-    closed: bool,
+/// Who takes the lead.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lead {
+    /// A task: it never waits for another process.
+    Task,
+    /// A thread that may.
+    Thread,
+    /// A thread that also waits for the present leader, so that all that waits is committed when it returns.
+    Flush,
 }
 
 /// The one way into a store.
 pub(crate) struct Committer<B> {
-    backend: Mutex<B>,
+    /// None once the store is closed.
+    backend: Mutex<Option<B>>,
     queue: Mutex<Queue>,
     flush: Condvar,
+    flusher: Mutex<Option<JoinHandle<()>>>,
     room: Arc<Semaphore>,
     clock: Arc<dyn Clock>,
     fault: Option<Arc<dyn Fault>>,
@@ -69,9 +65,10 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl<B: Backend + 'static> Committer<B> {
     pub(crate) fn new(backend: B, clock: Arc<dyn Clock>, fault: Option<Arc<dyn Fault>>, last: u64) -> Arc<Self> {
         Arc::new(Self {
-            backend: Mutex::new(backend),
+            backend: Mutex::new(Some(backend)),
             queue: Mutex::default(),
             flush: Condvar::new(),
+            flusher: Mutex::default(),
             room: Arc::new(Semaphore::new(limits::QUEUE_MAX)),
             clock,
             fault,
@@ -93,11 +90,15 @@ impl<B: Backend + 'static> Committer<B> {
     pub(crate) async fn append(self: &Arc<Self>, batch: Batch) -> Result<Vec<Receipt>, Error> {
         let permit = self.room.acquire().await.map_err(|_| closed())?;
         let (reply, receipts) = oneshot::channel();
-        self.enqueue(Waiting {
+        held(&self.queue).push(Waiting {
             batch,
             reply: Reply::Now(reply),
         })?;
-        self.lead(false);
+        if self.is_crowded() {
+            // Those who are about to append do so first: one commit for all of them.
+            tokio::task::yield_now().await;
+        }
+        self.lead(Lead::Task);
         let receipts = receipts.await.unwrap_or_else(|_| Err(closed()));
         drop(permit);
         receipts
@@ -106,18 +107,18 @@ impl<B: Backend + 'static> Committer<B> {
     /// Appends from a thread that may block.
     pub(crate) fn append_blocking(self: &Arc<Self>, batch: Batch) -> Result<Vec<Receipt>, Error> {
         let (reply, receipts) = oneshot::channel();
-        self.enqueue(Waiting {
+        held(&self.queue).push(Waiting {
             batch,
             reply: Reply::Now(reply),
         })?;
-        self.lead(true);
+        self.lead(Lead::Thread);
         receipts.blocking_recv().unwrap_or_else(|_| Err(closed()))
     }
 
     /// Queues a batch that need not be durable yet.
     pub(crate) fn defer(self: &Arc<Self>, batch: Batch) -> Result<Vec<Deferred>, Error> {
         let handles: Vec<Deferred> = batch.drafts.iter().map(|_| Deferred::default()).collect();
-        self.enqueue(Waiting {
+        held(&self.queue).push(Waiting {
             batch,
             reply: Reply::Deferred(handles.clone()),
         })?;
@@ -132,87 +133,96 @@ impl<B: Backend + 'static> Committer<B> {
     /// Starts the thread that commits deferred appends nobody else took along. It ends with the store.
     pub(crate) fn start_flusher(self: &Arc<Self>) -> Result<(), Error> {
         let weak = Arc::downgrade(self);
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("neuron-flush".into())
             .spawn(move || flusher(&weak))?;
+        *held(&self.flusher) = Some(thread);
         Ok(())
+    }
+
+    /// Commits all that waits and lets the store go. What comes later is refused.
+    pub(crate) fn close(self: &Arc<Self>) {
+        self.flush();
+        held(&self.queue).closed = true;
+        self.flush.notify_all();
+        let flusher = held(&self.flusher).take();
+        // A callback that drops the last handle runs on the flusher itself, which cannot wait for its own end.
+        if let Some(flusher) = flusher.filter(|flusher| flusher.thread().id() != std::thread::current().id()) {
+            let _ = flusher.join();
+        }
+        let backend = held(&self.backend).take();
+        drop(backend);
+        self.fail_all(&closed());
     }
 
     /// Commits all that waits, now.
     pub(crate) fn flush(self: &Arc<Self>) {
-        self.lead(true);
+        self.lead(Lead::Flush);
     }
 
     /// Runs `work` in a write transaction of its own, between two groups.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&mut B) -> Result<T, Error>) -> Result<T, Error> {
-        let mut backend = held(&self.backend);
+        let mut guard = held(&self.backend);
+        let backend = guard.as_mut().ok_or_else(closed)?;
         backend.begin(true)?;
-        match work(&mut backend).and_then(|value| backend.commit().map(|()| value)) {
-            Ok(value) => Ok(value),
-            Err(error) => {
-                backend.rollback();
-                Err(error)
-            }
+        let outcome = work(backend).and_then(|value| self.make_durable(backend).map(|()| value));
+        match &outcome {
+            Ok(_) => backend.rest(),
+            Err(_) => backend.rollback(),
         }
+        outcome
     }
 
-    fn enqueue(&self, waiting: Waiting) -> Result<(), Error> {
-        let mut queue = held(&self.queue);
-        if queue.closed {
-            return Err(closed());
-        }
-        queue.waiting.push_back(waiting);
-        Ok(())
+    /// Whether other tasks append at this time.
+    fn is_crowded(&self) -> bool {
+        limits::QUEUE_MAX - self.room.available_permits() > 1
     }
 
     /// Takes the lead if nobody has it.
-    fn lead(self: &Arc<Self>, wait: bool) {
+    fn lead(self: &Arc<Self>, lead: Lead) {
         loop {
-            let mut backend = match self.backend.try_lock() {
-                Ok(backend) => backend,
+            let mut guard = match self.backend.try_lock() {
+                Ok(guard) => guard,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) if wait => held(&self.backend),
+                Err(TryLockError::WouldBlock) if lead == Lead::Flush => held(&self.backend),
+                // Whoever leads looks at the queue again after letting go.
                 Err(TryLockError::WouldBlock) => return,
             };
-            if held(&self.queue).waiting.is_empty() {
+            if held(&self.queue).is_empty() {
                 return;
             }
-            match backend.begin(wait) {
-                Ok(true) => self.commit_group(&mut backend),
+            let Some(backend) = guard.as_mut() else {
+                drop(guard);
+                return self.fail_all(&closed());
+            };
+            match backend.begin(lead != Lead::Task) {
+                Ok(true) => {
+                    self.commit_group(backend);
+                    backend.rest();
+                }
                 // Another process holds the store: a thread that may block waits for it, no task does.
                 Ok(false) => {
-                    drop(backend);
-                    let this = self.clone();
-                    let spawned = std::thread::Builder::new()
-                        .name("neuron-commit".into())
-                        .spawn(move || this.lead(true));
-                    if let Err(error) = spawned {
-                        self.fail_all(&error.into());
-                    }
-                    return;
+                    drop(guard);
+                    return self.lead_apart();
                 }
                 Err(error) => self.fail_all(&error),
             }
-            drop(backend);
-            if held(&self.queue).waiting.is_empty() {
+            drop(guard);
+            if held(&self.queue).is_empty() {
                 return;
             }
         }
     }
 
-    fn take_group(&self) -> Vec<Waiting> {
-        let mut queue = held(&self.queue);
-        let mut envelopes = 0;
-        let mut group = Vec::new();
-        while let Some(next) = queue.waiting.front() {
-            envelopes += next.batch.drafts.len();
-            if envelopes > limits::GROUP_MAX && !group.is_empty() {
-                break;
-            }
-            group.extend(queue.waiting.pop_front());
+    /// Lets a thread of its own take the lead.
+    fn lead_apart(self: &Arc<Self>) {
+        let this = self.clone();
+        let spawned = std::thread::Builder::new()
+            .name("neuron-commit".into())
+            .spawn(move || this.lead(Lead::Flush));
+        if let Err(error) = spawned {
+            self.fail_all(&error.into());
         }
-        queue.unflushed &= !queue.waiting.is_empty();
-        group
     }
 
     fn commit_group(&self, backend: &mut B) {
@@ -222,14 +232,13 @@ impl<B: Backend + 'static> Committer<B> {
             envelopes = tracing::field::Empty
         );
         let _entered = span.enter();
-        let group = self.take_group();
+        let group = held(&self.queue).take_group();
         span.record("batches", group.len());
         let mut rows: Vec<Arc<Row>> = Vec::new();
-        let mut outcomes: Vec<(Waiting, Result<Vec<Receipt>, Error>)> = Vec::with_capacity(group.len());
+        let mut outcomes: Vec<(Waiting, Outcome)> = Vec::with_capacity(group.len());
         for waiting in group {
-            let sealed = self
-                .refusal(&waiting)
-                .map_or_else(|| seal::batch(backend, &waiting.batch, self.clock.now()), Err);
+            let unheard = held(&self.queue).refusal(&waiting);
+            let sealed = unheard.map_or_else(|| seal::batch(backend, &waiting.batch, self.clock.now()), Err);
             let outcome = sealed.map(|sealed| {
                 rows.extend(sealed.rows);
                 sealed.receipts
@@ -257,9 +266,11 @@ impl<B: Backend + 'static> Committer<B> {
             backend.rollback();
             return Ok(());
         }
-        self.at(Point::BeforeCommit)
-            .and_then(|()| backend.commit())
-            .inspect_err(|_| backend.rollback())?;
+        self.make_durable(backend).inspect_err(|_| backend.rollback())
+    }
+
+    fn make_durable(&self, backend: &mut B) -> Result<(), Error> {
+        self.at(Point::BeforeCommit).and_then(|()| backend.commit())?;
         // The commit stands: a fault reported after it may stop the process but cannot undo it.
         let _ = self.at(Point::AfterCommit);
         Ok(())
@@ -281,21 +292,12 @@ impl<B: Backend + 'static> Committer<B> {
         });
     }
 
-    /// The error an owner has still to hear.
-    fn refusal(&self, waiting: &Waiting) -> Option<Error> {
-        let mut queue = held(&self.queue);
-        if queue.refused.is_empty() {
-            return None;
-        }
-        queue.refused.remove(&waiting.owner())
-    }
-
-    fn settle(&self, mut waiting: Waiting, outcome: Result<Vec<Receipt>, Error>) {
+    fn settle(&self, mut waiting: Waiting, outcome: Outcome) {
         if let Some(then) = waiting.batch.then.0.take() {
             then(&outcome);
         }
         if let (Reply::Deferred(_), Err(error)) = (&waiting.reply, &outcome) {
-            held(&self.queue).refused.insert(waiting.owner(), error.clone());
+            held(&self.queue).refuse(&waiting, error.clone());
         }
         if let Reply::Now(reply) = waiting.reply {
             // An appender that no longer listens has its batch committed all the same.
@@ -304,29 +306,11 @@ impl<B: Backend + 'static> Committer<B> {
     }
 
     fn fail_all(&self, error: &Error) {
-        let group = self.take_group();
+        let group = held(&self.queue).take_group();
         for waiting in group {
             let outcome = Err(error.clone());
             waiting.place(&outcome);
             self.settle(waiting, outcome);
-        }
-    }
-}
-
-impl Waiting {
-    fn owner(&self) -> Option<String> {
-        self.batch.owner.as_ref().map(|(name, _)| name.clone())
-    }
-
-    fn place(&self, outcome: &Result<Vec<Receipt>, Error>) {
-        let Reply::Deferred(handles) = &self.reply else { return };
-        for (index, handle) in handles.iter().enumerate() {
-            handle.settle(
-                outcome
-                    .as_ref()
-                    .map(|receipts| receipts[index].clone())
-                    .map_err(Clone::clone),
-            );
         }
     }
 }
@@ -348,13 +332,9 @@ fn flusher<B: Backend + 'static>(weak: &Weak<Committer<B>>) {
         std::thread::sleep(limits::DEFERRED_DELAY_MAX);
         let Some(this) = weak.upgrade() else { return };
         if held(&this.queue).unflushed {
-            this.lead(true);
+            this.lead(Lead::Flush);
         }
     }
-}
-
-fn closed() -> Error {
-    Error::new(ErrorKind::Io, "the store is closed")
 }
 
 impl<B> Drop for Committer<B> {

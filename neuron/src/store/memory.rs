@@ -13,6 +13,7 @@ use super::{
     commit::{Backend, Committer, Observer},
     epoch_of,
     fault::Fault,
+    prefix::{ID_MATCHES_MAX, Prefix},
     seal::Transaction,
 };
 use crate::{
@@ -289,9 +290,10 @@ impl Store for Memory {
     }
 
     fn with_id(&self, prefix: &str) -> Result<Vec<u64>, Error> {
+        let prefix = Prefix::parse(prefix)?;
         let tables = read(&self.tables);
-        let found = tables.rows.iter().filter(|row| row.id.to_string().starts_with(prefix));
-        Ok(found.map(|row| row.pos).take(super::ID_MATCHES_MAX).collect())
+        let found = tables.rows.iter().filter(|row| prefix.holds(row.id.as_bytes()));
+        Ok(found.map(|row| row.pos).take(ID_MATCHES_MAX).collect())
     }
 
     fn head(&self, topic: &Topic) -> Result<u64, Error> {
@@ -335,7 +337,11 @@ impl Store for Memory {
     }
 
     fn put_manifest(&self, manifest: &Manifest) -> Result<(), Error> {
-        write(&self.tables)
+        let mut tables = write(&self.tables);
+        if let Some(chunk) = manifest.chunks.iter().find(|chunk| !tables.chunks.contains_key(chunk)) {
+            return Err(super::missing_chunk(&manifest.hash, chunk));
+        }
+        tables
             .manifests
             .entry(manifest.hash)
             .or_insert_with(|| manifest.clone());

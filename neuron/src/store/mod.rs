@@ -5,10 +5,15 @@
 
 mod append;
 mod commit;
+#[cfg(feature = "testing")]
+pub mod conformance;
 mod fault;
 mod memory;
+mod prefix;
+mod queue;
 mod row;
 mod seal;
+mod sqlite;
 
 use std::{fmt, path::Path, sync::Arc};
 
@@ -22,11 +27,11 @@ pub use fault::{Fault, Point};
 pub use memory::Memory;
 pub use row::{Page, Range, Row, Select};
 pub(crate) use seal::INJECTED;
+pub use sqlite::{Access, Durability, Options, Sqlite};
 
-use crate::{Deferred, Digest, Envelope, Error, Millis, Receipt, Result, Schema, SchemaRef, Topic, topic::catalog};
-
-/// Ids looked up by a prefix: more matches than this are not told apart, a longer prefix is asked for.
-pub(crate) const ID_MATCHES_MAX: usize = 16;
+use crate::{
+    Deferred, Digest, Envelope, Error, ErrorKind, Millis, Receipt, Result, Schema, SchemaRef, Topic, topic::catalog,
+};
 
 /// A topic and how far it goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,10 +100,10 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// # Errors
     /// As [`Store::page`].
     fn row(&self, topic: &Topic, seq: u64) -> Result<Option<Row>, Error>;
-    /// The `pos` of the envelopes whose id begins with these hex digits.
+    /// The `pos` of the envelopes whose id begins with these hex digits, in order; at most 16.
     ///
     /// # Errors
-    /// As [`Store::page`].
+    /// [`Malformed`](crate::ErrorKind::Malformed) unless these are 1 to 64 lower-case hex digits; as [`Store::page`].
     fn with_id(&self, prefix: &str) -> Result<Vec<u64>, Error>;
     /// The last `seq` of a topic; 0 if it holds nothing.
     ///
@@ -138,7 +143,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Stores a manifest whose chunks are stored; one that is there already stays. Blocks.
     ///
     /// # Errors
-    /// A kind of the disk.
+    /// [`NotFound`](crate::ErrorKind::NotFound) if a chunk is not stored, or a kind of the disk.
     fn put_manifest(&self, manifest: &Manifest) -> Result<(), Error>;
     /// The manifest of an artifact.
     ///
@@ -155,8 +160,23 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// # Errors
     /// As [`Store::page`].
     fn chunk(&self, hash: &Digest) -> Result<Option<Arc<[u8]>>, Error>;
+    /// What the store's own machinery finds wrong with itself; [`verify`](crate::store) tells what the rows say.
+    ///
+    /// # Errors
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) with what was found.
+    fn sound(&self) -> Result<(), Error> {
+        Ok(())
+    }
     /// The file, if there is one.
     fn path(&self) -> Option<&Path>;
+}
+
+/// Why a manifest is not taken.
+pub(crate) fn missing_chunk(artifact: &Digest, chunk: &Digest) -> Error {
+    Error::new(
+        ErrorKind::NotFound,
+        format!("chunk {chunk} of artifact {artifact} is not stored: store the chunks before the manifest"),
+    )
 }
 
 /// The owned name and epoch that a row of `$leases` establishes.

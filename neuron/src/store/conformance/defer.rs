@@ -1,0 +1,83 @@
+use futures::executor::block_on;
+
+use super::fixture::{Case, Fixture, draft, refused, same, topic, wrong};
+use crate::{Append, Cause, Deferred, Error, ErrorKind, Expectation, Parent, Result};
+
+pub(super) const CASES: &[Case] = &[
+    (
+        "a deferred append stands before what was appended after it, in the same commit",
+        order,
+    ),
+    ("a later draft names a deferred one as parent or cause", handles),
+    (
+        "a refused deferred append is told to its owner's next append, once",
+        refusals,
+    ),
+    ("a deferred append commits by itself when nothing else does", alone),
+    ("a flush commits what is deferred", flushed),
+];
+
+fn defer(f: &Fixture, append: Append) -> Result<Vec<Deferred>, Error> {
+    f.store.defer(f.batch(append)?)
+}
+
+fn order(f: &Fixture) -> Result<(), Error> {
+    let handles = defer(f, Append::of([draft("a", "x", "1")?, draft("b", "x", "2")?]))?;
+    let after = Append::of([draft("a", "x", "3")?]).expect(Expectation::Head(topic("a")?, 1));
+    let receipt = f.append(after)?.remove(0);
+    same("place", &(receipt.seq, receipt.pos), &(2, 3))?;
+    let places: Vec<_> = handles.iter().map(|handle| handle.place().map(|r| r.pos)).collect();
+    same("handles", &places, &vec![Some(1), Some(2)])?;
+    same("commits", &f.setup.fault.commits(), &1)
+}
+
+fn handles(f: &Fixture) -> Result<(), Error> {
+    let first = defer(f, Append::of([draft("a", "x", "1")?]))?.remove(0);
+    let receipts = f.append(Append::of([
+        draft("a", "x", "2")?.parent(Parent::Deferred(first.clone())),
+        draft("b", "x", "3")?.cause(Cause::Deferred(first.clone())),
+    ]))?;
+    same("parent", &f.envelope(&receipts[0])?.parent_seq, &Some(1))?;
+    same(
+        "cause",
+        &f.envelope(&receipts[1])?.cause().map(|cause| cause.seq),
+        &Some(1),
+    )?;
+    f.one(draft("c", "x", "4")?.cause(Cause::Deferred(first.clone())))?;
+    same(
+        "cause after the commit",
+        &f.rows()?.pop().and_then(|row| row.cause),
+        &Some(1),
+    )?;
+    let elsewhere = draft("b", "x", "5")?.parent(Parent::Deferred(first));
+    refused(f.append(Append::of([elsewhere])), ErrorKind::Malformed)?;
+    let unknown = draft("b", "x", "6")?.cause(Cause::Deferred(Deferred::default()));
+    refused(f.append(Append::of([unknown])), ErrorKind::Malformed).map(|_| ())
+}
+
+fn refusals(f: &Fixture) -> Result<(), Error> {
+    let bad = Append::of([draft("a", "x", "1")?]).expect(Expectation::Head(topic("a")?, 5));
+    let handle = defer(f, bad.owner("run:1", 0))?.remove(0);
+    f.one(draft("a", "x", "of another owner")?)?;
+    same("no place", &handle.place(), &None)?;
+    let mine = || Ok::<_, Error>(Append::of([draft("a", "x", "mine")?]).owner("run:1", 0));
+    refused(f.append(mine()?), ErrorKind::Conflict)?;
+    f.append(mine()?)?;
+    let named = draft("a", "x", "after it")?.parent(Parent::Deferred(handle));
+    refused(f.append(Append::of([named])), ErrorKind::Conflict)?;
+    same("rows", &f.rows()?.len(), &2)
+}
+
+fn alone(f: &Fixture) -> Result<(), Error> {
+    let mut tail = f.store.tail();
+    let handle = defer(f, Append::of([draft("a", "x", "1")?]))?.remove(0);
+    block_on(tail.wait_for(|tail| *tail == 1)).map_err(|_| wrong("the store has closed"))?;
+    same("place", &handle.place().map(|receipt| receipt.pos), &Some(1))?;
+    same("rows", &f.rows()?.len(), &1)
+}
+
+fn flushed(f: &Fixture) -> Result<(), Error> {
+    let handle = defer(f, Append::of([draft("a", "x", "1")?]))?.remove(0);
+    f.store.flush();
+    same("place", &handle.place().map(|receipt| receipt.pos), &Some(1))
+}

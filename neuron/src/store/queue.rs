@@ -1,0 +1,96 @@
+//! What waits for a commit.
+
+use std::collections::{HashMap, VecDeque};
+
+use tokio::sync::oneshot;
+
+use super::Batch;
+use crate::{Deferred, Error, ErrorKind, Receipt, Result, limits};
+
+pub(super) type Outcome = Result<Vec<Receipt>, Error>;
+
+/// A batch, and who is told what became of it.
+pub(super) struct Waiting {
+    pub(super) batch: Batch,
+    pub(super) reply: Reply,
+}
+
+pub(super) enum Reply {
+    Now(oneshot::Sender<Outcome>),
+    Deferred(Vec<Deferred>),
+}
+
+/// The batches of a process, in the order in which they will be committed.
+#[derive(Default)]
+pub(super) struct Queue {
+    waiting: VecDeque<Waiting>,
+    /// An owner whose deferred append was refused hears of it with its next append.
+    refused: HashMap<Option<String>, Error>,
+    /// The flusher has something to look after.
+    pub(super) unflushed: bool,
+    pub(super) closed: bool,
+}
+
+impl Queue {
+    pub(super) fn push(&mut self, waiting: Waiting) -> Result<(), Error> {
+        if self.closed {
+            return Err(closed());
+        }
+        self.waiting.push_back(waiting);
+        Ok(())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// What one commit takes along.
+    pub(super) fn take_group(&mut self) -> Vec<Waiting> {
+        let mut envelopes = 0;
+        let mut group = Vec::new();
+        while let Some(next) = self.waiting.front() {
+            envelopes += next.batch.drafts.len();
+            if envelopes > limits::GROUP_MAX && !group.is_empty() {
+                break;
+            }
+            group.extend(self.waiting.pop_front());
+        }
+        self.unflushed &= !self.waiting.is_empty();
+        group
+    }
+
+    /// The error an owner has still to hear.
+    pub(super) fn refusal(&mut self, waiting: &Waiting) -> Option<Error> {
+        if self.refused.is_empty() {
+            return None;
+        }
+        self.refused.remove(&waiting.owner())
+    }
+
+    pub(super) fn refuse(&mut self, waiting: &Waiting, error: Error) {
+        self.refused.insert(waiting.owner(), error);
+    }
+}
+
+impl Waiting {
+    fn owner(&self) -> Option<String> {
+        self.batch.owner.as_ref().map(|(name, _)| name.clone())
+    }
+
+    /// Fills in the handles of a deferred append.
+    pub(super) fn place(&self, outcome: &Outcome) {
+        let Reply::Deferred(handles) = &self.reply else { return };
+        for (index, handle) in handles.iter().enumerate() {
+            handle.settle(
+                outcome
+                    .as_ref()
+                    .map(|receipts| receipts[index].clone())
+                    .map_err(Clone::clone),
+            );
+        }
+    }
+}
+
+pub(super) fn closed() -> Error {
+    Error::new(ErrorKind::Io, "the store is closed")
+}

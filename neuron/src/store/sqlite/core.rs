@@ -1,0 +1,87 @@
+//! What the handles of one file share.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::sync::watch as channel;
+
+use super::{
+    connect,
+    fault::At as _,
+    lock::Lock,
+    open,
+    options::{Access, Options},
+    pool::Pool,
+    side::Side,
+    watch::{self, Watch},
+    write::Writer,
+};
+use crate::{Error, Result, store::commit::Committer};
+
+/// An open store.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub(super) path: Arc<Path>,
+    pub(super) options: Options,
+    // In the order of their end: the watch and the readers go before the writer closes the file.
+    watch: Mutex<Option<Watch>>,
+    pub(super) pool: Pool,
+    pub(super) side: Side,
+    pub(super) tail: channel::Sender<u64>,
+    pub(super) committer: Option<Arc<Committer<Writer>>>,
+    /// Why nobody may write to the file.
+    pub(super) refusal: Option<Error>,
+}
+
+impl Core {
+    pub(super) fn open(path: &Path, options: Options) -> Result<Self, Error> {
+        open::checked(path, &options)?;
+        let path: Arc<Path> = path.into();
+        let root = Pool::new(path.clone(), false).read(|reader| open::root(&path, &reader.connection))?;
+        let refusal = open::other_root(&path, root);
+        let writes = options.access != Access::Read && refusal.is_none();
+        let committer = writes.then(|| committer(&path, &options)).transpose()?;
+        let pool = Pool::new(path.clone(), writes);
+        let (last, _) = pool.read(|reader| reader.last())?;
+        let tail = match &committer {
+            Some(committer) => committer.tail().clone(),
+            None => channel::Sender::new(0),
+        };
+        watch::advance(&tail, last);
+        Ok(Self {
+            watch: Mutex::new(Some(Watch::start(path.clone(), writes, tail.clone())?)),
+            side: Side::new(&path, writes),
+            path,
+            options,
+            pool,
+            tail,
+            committer,
+            refusal,
+        })
+    }
+}
+
+fn committer(path: &Arc<Path>, options: &Options) -> Result<Arc<Committer<Writer>>, Error> {
+    let lock = Lock::open(path)?;
+    let connection = connect::writer(path, options.durability).at(path)?;
+    let writer = Writer::new(path.clone(), connection, lock, options.wait)?;
+    let committer = Committer::new(writer, options.clock.clone(), options.fault.clone(), 0);
+    committer.start_flusher()?;
+    Ok(committer)
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        if let Some(committer) = &self.committer {
+            committer.flush();
+        }
+        // The writer closes the file last, so that it can move the write-ahead log into it and remove that.
+        drop(self.watch.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+        self.pool.close();
+        if let Some(committer) = &self.committer {
+            committer.close();
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The layout of the file. Every table is of the store of record: it refuses UPDATE, DELETE and replacing INSERT.
+
+use std::fmt::Write as _;
+
+/// Marks a SQLite file as a store (`neur` in ASCII).
+pub(super) const APPLICATION: i64 = 0x6e65_7572;
+/// The format this program reads and writes, kept in `user_version`.
+pub(super) const FORMAT: i64 = 1;
+
+/// Tables and indexes. `pos` is the rowid, so every index ends in it; no index stands on a hash of an envelope, which
+/// would make appends several times slower and slower still with size.
+const TABLES: &str = "
+CREATE TABLE topic (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE type (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
+CREATE TABLE schema (
+    place INTEGER PRIMARY KEY,
+    hash BLOB NOT NULL UNIQUE CHECK (length(hash) = 32),
+    definition TEXT NOT NULL
+) STRICT;
+CREATE TABLE envelope (
+    pos INTEGER PRIMARY KEY,
+    topic INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    type INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    cause INTEGER CHECK (cause < pos),
+    key TEXT,
+    idempotency TEXT,
+    id BLOB NOT NULL CHECK (length(id) = 32),
+    record TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX envelope_seq ON envelope (topic, seq);
+CREATE INDEX envelope_type ON envelope (type);
+CREATE INDEX envelope_cause ON envelope (cause) WHERE cause IS NOT NULL;
+CREATE INDEX envelope_key ON envelope (topic, key) WHERE key IS NOT NULL;
+CREATE UNIQUE INDEX envelope_idempotency ON envelope (idempotency) WHERE idempotency IS NOT NULL;
+CREATE TABLE chunk (hash BLOB NOT NULL UNIQUE CHECK (length(hash) = 32), bytes BLOB NOT NULL) STRICT;
+CREATE TABLE manifest (
+    hash BLOB NOT NULL UNIQUE CHECK (length(hash) = 32),
+    bytes INTEGER NOT NULL,
+    chunks BLOB NOT NULL CHECK (length(chunks) % 32 = 0)
+) STRICT;
+";
+
+/// Each table, and when an INSERT into it would replace or skip a row.
+const GUARDED: [(&str, &str); 6] = [
+    (
+        "topic",
+        "EXISTS (SELECT 1 FROM topic WHERE id = NEW.id OR name = NEW.name)",
+    ),
+    (
+        "type",
+        "EXISTS (SELECT 1 FROM type WHERE id = NEW.id OR name = NEW.name)",
+    ),
+    (
+        "schema",
+        "NEW.place <> (SELECT ifnull(max(place), 0) + 1 FROM schema)
+         OR EXISTS (SELECT 1 FROM schema WHERE hash = NEW.hash)",
+    ),
+    (
+        "envelope",
+        "NEW.pos <> (SELECT ifnull(max(pos), 0) + 1 FROM envelope)
+         OR NEW.seq <> (SELECT ifnull(max(seq), 0) + 1 FROM envelope WHERE topic = NEW.topic)
+         OR (NEW.idempotency IS NOT NULL AND EXISTS (SELECT 1 FROM envelope WHERE idempotency = NEW.idempotency))",
+    ),
+    (
+        "chunk",
+        "EXISTS (SELECT 1 FROM chunk WHERE hash = NEW.hash OR rowid = NEW.rowid)",
+    ),
+    (
+        "manifest",
+        "EXISTS (SELECT 1 FROM manifest WHERE hash = NEW.hash OR rowid = NEW.rowid)",
+    ),
+];
+
+/// Everything that makes an empty SQLite file a store, but for its first schema.
+pub(super) fn text() -> String {
+    let mut text = format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};{TABLES}");
+    for (table, taken) in GUARDED {
+        for verb in ["UPDATE", "DELETE"] {
+            // Writing to a string cannot fail.
+            let _ = writeln!(
+                text,
+                "CREATE TRIGGER {table}_no_{verb} BEFORE {verb} ON {table}
+                 BEGIN SELECT RAISE(ABORT, '{table} is append only: nothing in it is changed or removed'); END;"
+            );
+        }
+        let _ = writeln!(
+            text,
+            "CREATE TRIGGER {table}_next BEFORE INSERT ON {table} WHEN {taken}
+             BEGIN SELECT RAISE(ABORT, '{table} is append only: this is not its next row'); END;"
+        );
+    }
+    text
+}

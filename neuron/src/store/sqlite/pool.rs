@@ -1,0 +1,107 @@
+//! A few read connections, lent out one at a time.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{
+    connect::{self, Reach, Stamp},
+    fault::failed,
+    read::Reader,
+};
+use crate::{Error, Result, limits};
+
+#[derive(Debug)]
+struct Lent {
+    reader: Reader,
+    reach: Reach,
+}
+
+/// The readers of one store.
+#[derive(Debug)]
+pub(super) struct Pool {
+    path: Arc<Path>,
+    /// This process writes to the file too.
+    writes: bool,
+    free: Mutex<Vec<Lent>>,
+}
+
+impl Pool {
+    pub(super) fn new(path: Arc<Path>, writes: bool) -> Self {
+        Self {
+            path,
+            writes,
+            free: Mutex::default(),
+        }
+    }
+
+    /// Reads with a connection of the pool. Runs again if the file turned out to have changed under a reading that
+    /// takes no locks.
+    pub(super) fn read<T>(&self, mut read: impl FnMut(&mut Reader) -> Result<T, Error>) -> Result<T, Error> {
+        loop {
+            let mut lent = self.take()?;
+            let outcome = read(&mut lent.reader);
+            if self.stands(lent.reach) {
+                // A connection that failed is not trusted with the next question.
+                if outcome.is_ok() {
+                    self.give(lent);
+                }
+                return outcome;
+            }
+        }
+    }
+
+    fn stands(&self, reach: Reach) -> bool {
+        match reach {
+            Reach::Shared | Reach::Foreign => true,
+            Reach::Still(stamp) => Stamp::of_still(&self.path) == Some(stamp),
+        }
+    }
+
+    fn take(&self) -> Result<Lent, Error> {
+        while let Some(lent) = self.free().pop() {
+            if self.stands(lent.reach) {
+                return Ok(lent);
+            }
+        }
+        let mut reach = self.reach();
+        loop {
+            match connect::reader(&self.path, reach) {
+                Ok(connection) => {
+                    let reader = Reader::new(self.path.clone(), connection);
+                    return Ok(Lent { reader, reach });
+                }
+                // The log came or went while the file was opened: look again.
+                Err(error) if self.reach() != reach => {
+                    tracing::debug!(%error, "the file changed hands while it was opened");
+                    reach = self.reach();
+                }
+                Err(error) => return Err(failed(&self.path, &error)),
+            }
+        }
+    }
+
+    fn reach(&self) -> Reach {
+        if self.writes {
+            return Reach::Shared;
+        }
+        Stamp::of_still(&self.path).map_or(Reach::Foreign, Reach::Still)
+    }
+
+    fn give(&self, lent: Lent) {
+        let mut free = self.free();
+        if free.len() < limits::READERS_MAX {
+            free.push(lent);
+        }
+    }
+
+    fn free(&self) -> std::sync::MutexGuard<'_, Vec<Lent>> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes the connections that are not lent out.
+    pub(super) fn close(&self) {
+        self.free().clear();
+    }
+}

@@ -1,0 +1,392 @@
+//! What a read connection answers.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+    sync::Arc,
+};
+
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row as SqlRow, params};
+
+use super::{
+    fault::At as _,
+    number::{signed, unsigned},
+};
+use crate::{
+    Digest, Envelope, Error, ErrorKind, Json, Millis, Pattern, Result, Schema, SchemaRef, Topic,
+    envelope::Kind,
+    limits,
+    store::{Manifest, Row, TopicSummary, epoch_of},
+    topic::catalog,
+};
+
+/// The columns of a row, in the order [`Reader::row_of`] takes them.
+pub(super) const COLUMNS: &str = "pos, topic, seq, type, at, cause, key, idempotency, id, record";
+
+/// A read connection with the interned names it has met; names never change, so they are never dropped for that.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) path: Arc<Path>,
+    pub(super) connection: Connection,
+    names: Names,
+    /// Which topics the patterns asked for lately select.
+    pub(super) matched: HashMap<Pattern, Matched>,
+    /// `data_version` at the last look.
+    version: Option<i64>,
+}
+
+/// Topics that a pattern selects, and up to which interned number that is known.
+#[derive(Debug, Default)]
+pub(super) struct Matched {
+    pub(super) upto: i64,
+    pub(super) numbers: Arc<HashSet<i64>>,
+}
+
+#[derive(Debug, Default)]
+struct Names {
+    topics: HashMap<i64, Topic>,
+    kinds: HashMap<i64, Kind>,
+    numbers: HashMap<Topic, i64>,
+}
+
+impl Names {
+    fn topic(&mut self, connection: &Connection, number: i64) -> Result<Topic, Error> {
+        if let Some(topic) = self.topics.get(&number) {
+            return Ok(topic.clone());
+        }
+        let topic = Topic::new(name(connection, "SELECT name FROM topic WHERE id = ?1", number)?)?;
+        self.make_room();
+        self.topics.insert(number, topic.clone());
+        Ok(topic)
+    }
+
+    fn kind(&mut self, connection: &Connection, number: i64) -> Result<Kind, Error> {
+        if let Some(kind) = self.kinds.get(&number) {
+            return Ok(kind.clone());
+        }
+        let kind = Kind::new(name(connection, "SELECT name FROM type WHERE id = ?1", number)?)?;
+        self.make_room();
+        self.kinds.insert(number, kind.clone());
+        Ok(kind)
+    }
+
+    fn make_room(&mut self) {
+        if self.topics.len() + self.kinds.len() + self.numbers.len() >= limits::CACHED_HEADS_MAX {
+            *self = Self::default();
+        }
+    }
+}
+
+fn name(connection: &Connection, query: &str, number: i64) -> Result<String, Error> {
+    let found = connection
+        .prepare_cached(query)
+        .and_then(|mut statement| statement.query_row([number], |row| row.get(0)).optional())
+        .map_err(|error| Error::new(ErrorKind::Corrupt, error))?;
+    found.ok_or_else(|| Error::new(ErrorKind::Corrupt, format!("the interned name {number} is missing")))
+}
+
+/// The newest epoch of an owned name, on the log of leases with this number.
+pub(super) fn epoch(connection: &Connection, leases: i64, owned: &str) -> rusqlite::Result<u64> {
+    let found: Option<(i64, i64, i64, Vec<u8>, String)> = connection
+        .prepare_cached(
+            "SELECT pos, seq, at, id, record FROM envelope WHERE topic = ?1 AND key = ?2 ORDER BY pos DESC LIMIT 1",
+        )?
+        .query_row(params![leases, owned], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+        })
+        .optional()?;
+    let lease = found.and_then(|(pos, seq, at, id, record)| {
+        let id = Digest::from_slice(&id).ok()?;
+        let row = Row {
+            pos: unsigned(pos),
+            topic: catalog::leases(),
+            seq: unsigned(seq),
+            kind: Envelope::from_record(unsigned(pos), id, &record).ok()?.body.kind,
+            at: Millis(at),
+            cause: None,
+            key: Some(owned.into()),
+            idempotency: None,
+            id,
+            record: record.into(),
+        };
+        epoch_of(&row)
+    });
+    Ok(lease.map_or(0, |(_, epoch)| epoch))
+}
+
+impl Reader {
+    pub(super) fn new(path: Arc<Path>, connection: Connection) -> Self {
+        Self {
+            path,
+            connection,
+            names: Names::default(),
+            matched: HashMap::new(),
+            version: None,
+        }
+    }
+
+    pub(super) fn prepare(&self, query: &str) -> Result<CachedStatement<'_>, Error> {
+        self.connection.prepare_cached(query).at(&self.path)
+    }
+
+    /// The last `pos`, if something was committed since this was asked last.
+    pub(super) fn news(&mut self) -> Result<Option<u64>, Error> {
+        let version: i64 = self
+            .prepare("PRAGMA data_version")?
+            .query_row([], |row| row.get(0))
+            .at(&self.path)?;
+        if self.version.replace(version) == Some(version) {
+            return Ok(None);
+        }
+        self.last().map(|(pos, _)| Some(pos))
+    }
+
+    pub(super) fn last(&self) -> Result<(u64, Millis), Error> {
+        let last: Option<(i64, i64)> = self
+            .prepare("SELECT pos, at FROM envelope ORDER BY pos DESC LIMIT 1")?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()
+            .at(&self.path)?;
+        Ok(last.map_or((0, Millis(0)), |(pos, at)| (unsigned(pos), Millis(at))))
+    }
+
+    /// The interned number of a topic, if anything was ever written to it.
+    pub(super) fn number(&mut self, topic: &Topic) -> Result<Option<i64>, Error> {
+        if let Some(number) = self.names.numbers.get(topic) {
+            return Ok(Some(*number));
+        }
+        let number = self
+            .prepare("SELECT id FROM topic WHERE name = ?1")?
+            .query_row([topic.as_str()], |row| row.get(0))
+            .optional()
+            .at(&self.path)?;
+        if let Some(number) = number {
+            self.names.make_room();
+            self.names.numbers.insert(topic.clone(), number);
+        }
+        Ok(number)
+    }
+
+    pub(super) fn kind_number(&self, kind: &Kind) -> Result<Option<i64>, Error> {
+        self.prepare("SELECT id FROM type WHERE name = ?1")?
+            .query_row([kind.as_str()], |row| row.get(0))
+            .optional()
+            .at(&self.path)
+    }
+
+    /// Rows of a query over [`COLUMNS`], up to `limit` and to a page's worth of bytes; true if it gave up before the end.
+    pub(super) fn rows(
+        &mut self,
+        query: &str,
+        values: &[i64],
+        key: Option<&str>,
+        limit: usize,
+        into: &mut Vec<Row>,
+    ) -> Result<bool, Error> {
+        let Self {
+            connection,
+            names,
+            path,
+            ..
+        } = self;
+        let mut statement = connection.prepare_cached(query).at(path)?;
+        for (place, value) in values.iter().enumerate() {
+            statement.raw_bind_parameter(place + 1, value).at(path)?;
+        }
+        if let Some(key) = key {
+            statement.raw_bind_parameter(values.len() + 1, key).at(path)?;
+        }
+        let mut rows = statement.raw_query();
+        let mut bytes: usize = into.iter().map(|row| row.record.len()).sum();
+        while let Some(row) = rows.next().at(path)? {
+            if into.len() >= limit || (bytes > limits::PAGE_BYTES_MAX && !into.is_empty()) {
+                return Ok(true);
+            }
+            let row = row_of(connection, names, row)?;
+            bytes += row.record.len();
+            into.push(row);
+        }
+        Ok(false)
+    }
+
+    pub(super) fn row(&mut self, topic: &Topic, seq: u64) -> Result<Option<Row>, Error> {
+        let Some(number) = self.number(topic)? else {
+            return Ok(None);
+        };
+        let mut rows = Vec::new();
+        let query = select(COLUMNS, "topic = ?1 AND seq = ?2");
+        self.rows(&query, &[number, signed(seq)], None, 1, &mut rows)?;
+        Ok(rows.pop())
+    }
+
+    pub(super) fn head(&mut self, topic: &Topic) -> Result<u64, Error> {
+        let Some(number) = self.number(topic)? else {
+            return Ok(0);
+        };
+        let head: i64 = self
+            .prepare("SELECT ifnull(max(seq), 0) FROM envelope WHERE topic = ?1")?
+            .query_row([number], |row| row.get(0))
+            .at(&self.path)?;
+        Ok(unsigned(head))
+    }
+
+    pub(super) fn keyed(&mut self, topic: &Topic, key: &str) -> Result<Option<u64>, Error> {
+        let Some(number) = self.number(topic)? else {
+            return Ok(None);
+        };
+        let seq: Option<i64> = self
+            .prepare("SELECT seq FROM envelope WHERE topic = ?1 AND key = ?2 ORDER BY pos DESC LIMIT 1")?
+            .query_row(params![number, key], |row| row.get(0))
+            .optional()
+            .at(&self.path)?;
+        Ok(seq.map(unsigned))
+    }
+
+    pub(super) fn epoch(&mut self, owned: &str) -> Result<u64, Error> {
+        match self.number(&catalog::leases())? {
+            Some(number) => epoch(&self.connection, number, owned).at(&self.path),
+            None => Ok(0),
+        }
+    }
+
+    pub(super) fn topics(&self) -> Result<Vec<TopicSummary>, Error> {
+        let mut statement = self.prepare(
+            "SELECT name, seq, pos FROM topic JOIN envelope
+             ON envelope.topic = topic.id AND seq = (SELECT max(seq) FROM envelope WHERE topic = topic.id)
+             ORDER BY name",
+        )?;
+        let rows = statement
+            .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)))
+            .at(&self.path)?;
+        rows.map(|row| {
+            let (name, head, pos) = row.at(&self.path)?;
+            Ok(TopicSummary {
+                topic: Topic::new(name).map_err(|error| Error::new(ErrorKind::Corrupt, error))?,
+                head: unsigned(head),
+                last_pos: unsigned(pos),
+            })
+        })
+        .collect()
+    }
+
+    pub(super) fn schema(&self, reference: &SchemaRef) -> Result<Option<Arc<Schema>>, Error> {
+        let found = self
+            .prepare("SELECT hash, definition FROM schema WHERE hash = ?1")?
+            .query_row([reference.0.as_bytes()], schema_columns)
+            .optional()
+            .at(&self.path)?;
+        found
+            .map(|(hash, definition)| stored_schema(&hash, &definition))
+            .transpose()
+    }
+
+    pub(super) fn schemas(&self) -> Result<Vec<Arc<Schema>>, Error> {
+        let mut statement = self.prepare("SELECT hash, definition FROM schema ORDER BY place")?;
+        let rows = statement.query_map([], schema_columns).at(&self.path)?;
+        rows.map(|row| {
+            let (hash, definition) = row.at(&self.path)?;
+            stored_schema(&hash, &definition)
+        })
+        .collect()
+    }
+
+    pub(super) fn manifest(&self, hash: &Digest) -> Result<Option<Manifest>, Error> {
+        let found: Option<(i64, Vec<u8>)> = self
+            .prepare("SELECT bytes, chunks FROM manifest WHERE hash = ?1")?
+            .query_row([hash.as_bytes()], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()
+            .at(&self.path)?;
+        let Some((bytes, chunks)) = found else { return Ok(None) };
+        Ok(Some(Manifest {
+            hash: *hash,
+            bytes: unsigned(bytes),
+            chunks: chunks.chunks(32).map(Digest::from_slice).collect::<Result<_, _>>()?,
+        }))
+    }
+
+    pub(super) fn manifests(&self) -> Result<Vec<(Digest, u64)>, Error> {
+        let mut statement = self.prepare("SELECT hash, bytes FROM manifest ORDER BY hash")?;
+        let rows = statement
+            .query_map([], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)))
+            .at(&self.path)?;
+        rows.map(|row| {
+            let (hash, bytes) = row.at(&self.path)?;
+            Ok((Digest::from_slice(&hash)?, unsigned(bytes)))
+        })
+        .collect()
+    }
+
+    pub(super) fn chunk(&self, hash: &Digest) -> Result<Option<Arc<[u8]>>, Error> {
+        self.prepare("SELECT bytes FROM chunk WHERE hash = ?1")?
+            .query_row([hash.as_bytes()], |row| Ok(row.get_ref(0)?.as_blob()?.into()))
+            .optional()
+            .at(&self.path)
+    }
+
+    /// What SQLite itself finds wrong: an index that does not match its table, a page that is none.
+    pub(super) fn integrity(&self) -> Result<(), Error> {
+        let found: String = self
+            .connection
+            .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
+            .at(&self.path)?;
+        if found == "ok" {
+            return Ok(());
+        }
+        let file = self.path.display();
+        Err(Error::new(
+            ErrorKind::Corrupt,
+            format!("{file} is damaged: {found}; restore it from a copy"),
+        ))
+    }
+}
+
+fn schema_columns(row: &SqlRow<'_>) -> rusqlite::Result<(Vec<u8>, String)> {
+    Ok((row.get(0)?, row.get(1)?))
+}
+
+/// A schema of the registry, which must be what its hash says.
+fn stored_schema(hash: &[u8], definition: &str) -> Result<Arc<Schema>, Error> {
+    let hash = SchemaRef(Digest::from_slice(hash)?);
+    let definition = Json::parse(definition)?;
+    let value = definition.to_value();
+    let schema = Schema::known(definition, value);
+    if schema.reference() != hash {
+        let why = format!(
+            "schema {} of the registry is damaged: its definition has another hash",
+            hash.0
+        );
+        return Err(Error::new(ErrorKind::Corrupt, why));
+    }
+    Ok(Arc::new(schema))
+}
+
+/// `SELECT` over the columns of a row.
+pub(super) fn select(columns: &str, condition: &str) -> String {
+    format!("SELECT {columns} FROM envelope WHERE {condition}")
+}
+
+fn row_of(connection: &Connection, names: &mut Names, row: &SqlRow<'_>) -> Result<Row, Error> {
+    let pos: i64 = row.get(0).map_err(|error| Error::new(ErrorKind::Corrupt, error))?;
+    columns_of(connection, names, row, unsigned(pos)).map_err(|error| {
+        let why = format!("the envelope at pos {pos} cannot be read: {error}");
+        Error::new(ErrorKind::Corrupt, why)
+    })
+}
+
+fn columns_of(connection: &Connection, names: &mut Names, row: &SqlRow<'_>, pos: u64) -> Result<Row, Error> {
+    let wrong = |error: rusqlite::Error| Error::new(ErrorKind::Corrupt, error);
+    let other = |error: rusqlite::types::FromSqlError| Error::new(ErrorKind::Corrupt, error);
+    let text = |place| row.get::<_, Option<Arc<str>>>(place).map_err(wrong);
+    Ok(Row {
+        pos,
+        topic: names.topic(connection, row.get(1).map_err(wrong)?)?,
+        seq: unsigned(row.get(2).map_err(wrong)?),
+        kind: names.kind(connection, row.get(3).map_err(wrong)?)?,
+        at: Millis(row.get(4).map_err(wrong)?),
+        cause: row.get::<_, Option<i64>>(5).map_err(wrong)?.map(unsigned),
+        key: text(6)?,
+        idempotency: text(7)?,
+        id: Digest::from_slice(row.get_ref(8).map_err(wrong)?.as_blob().map_err(other)?)?,
+        record: row.get_ref(9).map_err(wrong)?.as_str().map_err(other)?.into(),
+    })
+}

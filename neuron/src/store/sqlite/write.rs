@@ -1,0 +1,204 @@
+//! The one write connection of a process.
+
+use std::{
+    collections::HashMap,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use rusqlite::Connection;
+
+use super::{
+    fault::{At as _, is_busy},
+    lock::{Lock, Patience},
+    number::unsigned,
+};
+use crate::{Error, Millis, Result, Topic, envelope::Kind, limits, store::commit::Backend};
+
+/// Where a topic stands: its interned number, none before its first envelope, and its last `seq`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    pub(super) number: Option<i64>,
+    pub(super) head: u64,
+}
+
+/// What is known of the file without reading it; dropped whenever somebody else may have written.
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    pub(super) last: Option<(u64, Millis)>,
+    pub(super) topics: HashMap<Topic, Place>,
+    pub(super) kinds: HashMap<Kind, i64>,
+    pub(super) epochs: HashMap<String, u64>,
+}
+
+/// Whether a transaction was opened, or who is in the way.
+enum Begun {
+    Yes,
+    /// A process of this kind, which has signed the lock.
+    HeldByProcess,
+    /// Somebody who writes to the file without the lock.
+    HeldByProgram,
+}
+
+/// The write connection, the lock beside the file, and what is cached of both.
+#[derive(Debug)]
+pub(super) struct Writer {
+    path: Arc<Path>,
+    connection: Connection,
+    lock: Lock,
+    wait: Duration,
+    pub(super) known: Known,
+    /// `data_version` at the last look: another one means that somebody else has committed.
+    version: Option<i64>,
+    /// The transaction has written something.
+    dirty: bool,
+    /// SQLite refused a write: the transaction may be half done, or gone, and must not be committed.
+    failed: Option<Error>,
+    /// Pages in the write-ahead log, as the last commit left it.
+    pages: Arc<AtomicU64>,
+    pages_max: u64,
+}
+
+impl Writer {
+    pub(super) fn new(path: Arc<Path>, mut connection: Connection, lock: Lock, wait: Duration) -> Result<Self, Error> {
+        let pages = Arc::new(AtomicU64::new(0));
+        let counted = pages.clone();
+        let count = move |_: &mut rusqlite::hooks::Wal, count: i32| {
+            counted.store(u64::try_from(count).unwrap_or(0), Ordering::Relaxed);
+            Ok(())
+        };
+        connection.wal_hook(Some(count)).at(&path)?;
+        let page: i64 = connection
+            .query_row("PRAGMA page_size", [], |row| row.get(0))
+            .at(&path)?;
+        Ok(Self {
+            connection,
+            lock,
+            wait,
+            known: Known::default(),
+            version: None,
+            dirty: false,
+            failed: None,
+            pages,
+            pages_max: limits::WAL_BYTES_MAX / unsigned(page).max(512),
+            path,
+        })
+    }
+
+    /// Opens the transaction, unless somebody else holds the file.
+    fn try_begin(&mut self) -> Result<Begun, Error> {
+        if !self.lock.try_take()? {
+            return Ok(Begun::HeldByProcess);
+        }
+        match self.start() {
+            Ok(version) => {
+                if self.version.replace(version) != Some(version) {
+                    self.known = Known::default();
+                }
+                Ok(Begun::Yes)
+            }
+            Err(error) => {
+                self.undo();
+                if is_busy(&error) {
+                    return Ok(Begun::HeldByProgram);
+                }
+                Err(super::fault::failed(&self.path, &error))
+            }
+        }
+    }
+
+    fn start(&self) -> rusqlite::Result<i64> {
+        self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
+        self.connection
+            .prepare_cached("PRAGMA data_version")?
+            .query_row([], |row| row.get(0))
+    }
+
+    /// Ends whatever transaction is open and lets the lock go.
+    fn undo(&mut self) {
+        if !self.connection.is_autocommit() {
+            // SQLite may have rolled back by itself; then there is nothing left to undo.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+        self.lock.release();
+    }
+
+    /// Runs a statement that writes; its failure fails the whole transaction.
+    pub(super) fn written<T>(&mut self, write: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        self.dirty = true;
+        let outcome = write(&self.connection).at(&self.path);
+        if let Err(error) = &outcome {
+            self.failed = Some(error.clone());
+        }
+        outcome
+    }
+
+    /// Reads in the transaction. A failure fails it too: what was decided on half a reading must not stand.
+    pub(super) fn seen<T>(&mut self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
+        let outcome = read(&self.connection).at(&self.path);
+        if let Err(error) = &outcome {
+            self.failed.get_or_insert_with(|| error.clone());
+        }
+        outcome
+    }
+}
+
+impl Backend for Writer {
+    fn begin(&mut self, wait: bool) -> Result<bool, Error> {
+        // A panic in the last transaction may have left it open.
+        self.rollback();
+        let mut patience = Patience::of(self.wait);
+        loop {
+            let begun = self.try_begin()?;
+            let lock = &mut self.lock;
+            match begun {
+                Begun::Yes => return Ok(true),
+                _ if !wait => return Ok(false),
+                Begun::HeldByProcess => patience.wait(&self.path, || lock.holder())?,
+                Begun::HeldByProgram => patience.wait(&self.path, || "another program".to_owned())?,
+            }
+        }
+    }
+
+    fn commit(&mut self) -> Result<(), Error> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        self.connection
+            .prepare_cached("COMMIT")
+            .and_then(|mut commit| commit.execute([]))
+            .at(&self.path)?;
+        self.dirty = false;
+        self.lock.release();
+        Ok(())
+    }
+
+    fn rollback(&mut self) {
+        if self.dirty || self.failed.is_some() {
+            self.known = Known::default();
+        }
+        self.dirty = false;
+        self.failed = None;
+        self.undo();
+    }
+
+    fn rest(&mut self) {
+        if self.pages.load(Ordering::Relaxed) < self.pages_max {
+            return;
+        }
+        // What stands in the write-ahead log is durable there; a checkpoint that fails is tried again after a commit.
+        let moved = self
+            .connection
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        if let Err(error) = moved {
+            tracing::warn!(file = %self.path.display(), %error, "the write-ahead log could not be moved into the store");
+        }
+    }
+}
