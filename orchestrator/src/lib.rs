@@ -1,1 +1,20 @@
-//! Orchestrator.
+//! The orchestrator: it alone assigns, rules on what was declared, and writes down why.
+
+#![cfg_attr(
+    test,
+    allow(
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unwrap_used,
+        reason = "a test that fails is meant to panic"
+    )
+)]
+
+pub mod board;
+pub mod clearance;
+pub mod fact;
+pub mod package;
+pub mod protocol;
+pub mod ruling;
+
+pub use neuron;
