@@ -1,5 +1,12 @@
 //! The payloads of the engine's own types, as other programs read them.
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that fails is meant to panic"
+)]
+
 use std::collections::BTreeSet;
 
 use neuron::{

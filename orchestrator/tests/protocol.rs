@@ -1,5 +1,12 @@
 //! The protocol as laws: random runs, cut anywhere, driven by a simulated shell that checks every command.
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that fails is meant to panic"
+)]
+
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use neuron::{
@@ -75,7 +82,9 @@ fn leaf() -> impl Strategy<Value = Work> {
 
 fn legal(mut work: Vec<Work>) -> Vec<Work> {
     for (at, one) in work.iter_mut().enumerate() {
-        one.needs.iter_mut().for_each(|(place, _)| *place %= at.max(1));
+        for (place, _) in &mut one.needs {
+            *place %= at.max(1);
+        }
         if at == 0 {
             one.needs.clear();
         }
@@ -175,8 +184,7 @@ struct Died;
 
 impl<'a> Process<'a> {
     fn start(program: &'a Program, log: &'a mut Vec<Fact>, life: usize) -> Self {
-        let mut board = BoardView::default();
-        log.iter().for_each(|fact| board.record(fact).unwrap());
+        let board = fold(log);
         Self {
             program,
             log,
@@ -228,9 +236,9 @@ impl<'a> Process<'a> {
                     return Err(Died);
                 }
                 self.life -= 1;
-                batch
-                    .iter()
-                    .for_each(|command| self.carry_out(command.clone(), &mut events));
+                for command in batch {
+                    self.carry_out(command.clone(), &mut events);
+                }
             }
         }
         Ok(())
@@ -345,7 +353,9 @@ impl<'a> Process<'a> {
 
     fn holds(&self, package: &Key) -> Claims {
         let mut held = self.work(&Self::path(package)).claims.clone();
-        self.amended.get(package).into_iter().for_each(|more| held.extend(more));
+        if let Some(more) = self.amended.get(package) {
+            held.extend(more);
+        }
         held
     }
 
@@ -442,7 +452,9 @@ impl<'a> Process<'a> {
 
 fn fold(log: &[Fact]) -> BoardView {
     let mut board = BoardView::default();
-    log.iter().for_each(|fact| board.record(fact).unwrap());
+    for fact in log {
+        board.record(fact).unwrap();
+    }
     board
 }
 
@@ -538,8 +550,7 @@ proptest! {
     }
 }
 
-fn one(at: usize, needs: &[(usize, EdgeReason)], owns: &[u8]) -> Work {
-    let _ = at;
+fn one(needs: &[(usize, EdgeReason)], owns: &[u8]) -> Work {
     Work {
         needs: needs.to_vec(),
         claims: claims(&owns.iter().copied().collect(), &BTreeSet::new()),
@@ -554,9 +565,9 @@ fn one(at: usize, needs: &[(usize, EdgeReason)], owns: &[u8]) -> Work {
 fn packages_that_wait_for_each_other_are_denied_and_the_cycle_is_named() {
     let program = Program {
         work: vec![
-            one(0, &[(1, EdgeReason::After)], &[]),
-            one(1, &[(0, EdgeReason::Value)], &[]),
-            one(2, &[], &[]),
+            one(&[(1, EdgeReason::After)], &[]),
+            one(&[(0, EdgeReason::Value)], &[]),
+            one(&[], &[]),
         ],
         breaks: BTreeSet::new(),
     };
@@ -581,10 +592,7 @@ fn packages_that_wait_for_each_other_are_denied_and_the_cycle_is_named() {
 #[test]
 fn a_denial_that_stands_on_the_log_is_not_given_twice() {
     let program = Program {
-        work: vec![
-            one(0, &[(1, EdgeReason::After)], &[]),
-            one(1, &[(0, EdgeReason::After)], &[]),
-        ],
+        work: vec![one(&[(1, EdgeReason::After)], &[]), one(&[(0, EdgeReason::After)], &[])],
         breaks: BTreeSet::new(),
     };
     for life in 0..8 {
@@ -602,7 +610,7 @@ fn a_denial_that_stands_on_the_log_is_not_given_twice() {
 #[test]
 fn a_resource_conflict_becomes_an_edge_with_its_reason() {
     let program = Program {
-        work: vec![one(0, &[], &[1]), one(1, &[], &[1])],
+        work: vec![one(&[], &[1]), one(&[], &[1])],
         breaks: BTreeSet::new(),
     };
     let mut log = Vec::new();
@@ -634,7 +642,7 @@ fn what_cannot_happen_is_an_error_and_no_panic() {
     )
     .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Misuse);
-    let twice = vec![assignment(&[0], &[], &one(0, &[], &[])); 2];
+    let twice = vec![assignment(&[0], &[], &one(&[], &[])); 2];
     let error = advance(
         &mut State::default(),
         Event::Assigned {
@@ -648,7 +656,7 @@ fn what_cannot_happen_is_an_error_and_no_panic() {
 
 #[test]
 fn a_plan_that_changed_is_declared_and_cleared_anew() {
-    let work = one(0, &[], &[1]);
+    let work = one(&[], &[1]);
     let laid = || Event::Assigned {
         within: None,
         packages: vec![assignment(&[0], &[], &work)],
