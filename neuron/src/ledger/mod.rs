@@ -8,14 +8,14 @@ mod registry;
 mod subscription;
 mod walk;
 
-use std::{fmt, sync::Arc};
+use std::{fmt, path::Path, sync::Arc};
 
 use crate::{
     Append, Author, Bus, Cause, Clock, Contract, Deferred, Draft, Envelope, EnvelopeRef, Error, ErrorKind, Expectation,
     Pattern, Receipt, Result, Topic,
     bus::{self, Contracts, Ring, TopicDeclared},
     pipeline::Pipeline,
-    store::{Batch, Row, Select, Store},
+    store::{Batch, Options, Row, Select, Sqlite, Store},
     topic::catalog,
 };
 
@@ -41,6 +41,22 @@ struct Inner {
 }
 
 impl Ledger {
+    /// The ledger of one SQLite file, without stages.
+    ///
+    /// ```
+    /// # use neuron::{Ledger, store::Options};
+    /// # let folder = tempfile::tempdir()?;
+    /// let ledger = Ledger::open(folder.path().join("notes.db"), Options::default())?;
+    /// # Ok::<(), neuron::BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Sqlite::open`].
+    pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
+        let clock = options.clock.clone();
+        Self::over(Arc::new(Sqlite::open(path, options)?), clock, Pipeline::default())
+    }
+
     /// A ledger over a store, with the stages that drafts pass.
     ///
     /// # Errors

@@ -1,6 +1,12 @@
 //! Where a test may break a store on purpose.
 
-use std::fmt;
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use crate::{Error, Result};
 
@@ -24,4 +30,39 @@ pub trait Fault: Send + Sync + fmt::Debug {
     /// # Errors
     /// Whatever the commit shall fail with.
     fn at(&self, point: Point) -> Result<(), Error>;
+}
+
+/// Aborts the process at one commit, as `kill -9` would: for crash matrices and demonstrations.
+///
+/// ```no_run
+/// use neuron::{Ledger, store::{Crash, Options, Point}};
+/// let options = Options { fault: Some(Crash::at(Point::AfterCommit, 20)), ..Options::default() };
+/// let ledger = Ledger::open("demo.db", options)?;
+/// # Ok::<(), neuron::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Crash {
+    point: Point,
+    commit: u64,
+    seen: AtomicU64,
+}
+
+impl Crash {
+    /// Aborts at this point of the `commit`th commit of this process, counted from 1; never if it is 0.
+    pub fn at(point: Point, commit: u64) -> Arc<dyn Fault> {
+        Arc::new(Self {
+            point,
+            commit,
+            seen: AtomicU64::new(0),
+        })
+    }
+}
+
+impl Fault for Crash {
+    fn at(&self, point: Point) -> Result<(), Error> {
+        if point == self.point && self.seen.fetch_add(1, Ordering::Relaxed) + 1 == self.commit {
+            std::process::abort();
+        }
+        Ok(())
+    }
 }

@@ -23,7 +23,7 @@ use tokio::sync::watch;
 
 pub use append::{Append, Batch, Expectation};
 pub(crate) use commit::Observer;
-pub use fault::{Fault, Point};
+pub use fault::{Crash, Fault, Point};
 pub use memory::Memory;
 pub use row::{Page, Range, Row, Select};
 pub(crate) use seal::INJECTED;
