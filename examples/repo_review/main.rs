@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, reason = "a program at a terminal")]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
+mod agents;
 mod bounded;
 mod dependencies;
 mod docs;
@@ -51,7 +52,7 @@ fn review(path: &Path) -> Result<String, GitError> {
 }
 
 fn findings(reader: &Reader, subject: &Subject) -> Result<Findings, GitError> {
-    let quiet: &mut dyn FnMut(u64) = &mut |_| {};
+    let quiet: git::Progress<'_> = &mut |_| Ok(());
     let walk = history::walk(reader, subject, quiet)?;
     let hot = history::present(reader, subject, walk.candidates.clone(), quiet)?;
     let ownership = history::measure(&walk);

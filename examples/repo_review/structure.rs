@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded::{Best, permille};
-use crate::git::{Entry, GitError, Kind, Reader, Subject};
+use crate::git::{Entry, GitError, Kind, Progress, Reader, Subject};
 use crate::language::{Use, is_test, is_vendored, language};
 use crate::name::{directory, printable};
 
@@ -121,7 +121,7 @@ pub(crate) struct LanguageShare {
 }
 
 /// Reads the tree.
-pub(crate) fn list(reader: &Reader, subject: &Subject, progress: &mut dyn FnMut(u64)) -> Result<Listing, GitError> {
+pub(crate) fn list(reader: &Reader, subject: &Subject, progress: Progress<'_>) -> Result<Listing, GitError> {
     let Some(commit) = &subject.commit else {
         return Ok(Listing::default());
     };
@@ -131,18 +131,14 @@ pub(crate) fn list(reader: &Reader, subject: &Subject, progress: &mut dyn FnMut(
     while let Some(entry) = tree.next()? {
         lister.entry(&entry);
         seen += 1;
-        progress(seen);
+        progress(seen)?;
     }
     tree.finish()?;
     Ok(lister.into_listing())
 }
 
 /// Reads how many lines each file has.
-pub(crate) fn count_lines(
-    reader: &Reader,
-    subject: &Subject,
-    progress: &mut dyn FnMut(u64),
-) -> Result<LineCounts, GitError> {
+pub(crate) fn count_lines(reader: &Reader, subject: &Subject, progress: Progress<'_>) -> Result<LineCounts, GitError> {
     let Some(commit) = &subject.commit else {
         return Ok(LineCounts::default());
     };
@@ -161,7 +157,7 @@ pub(crate) fn count_lines(
             counts.tests += if is_test(path) { lines } else { 0 };
         }
         seen += 1;
-        progress(seen);
+        progress(seen)?;
     }
     files.finish()?;
     Ok(counts)

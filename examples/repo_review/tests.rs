@@ -3,3 +3,4 @@
 mod fixture;
 mod input;
 mod numbers;
+mod plans;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Format, MANIFESTS_MAX, ManifestFile, Manifests};
-use crate::git::{GitError, Kind, Reader, Subject};
+use crate::git::{GitError, Kind, Progress, Reader, Subject};
 use crate::language::{is_lock, is_vendored};
 use crate::name::{base, directory, printable};
 
@@ -11,7 +11,7 @@ use crate::name::{base, directory, printable};
 const LOCKS_MAX: usize = 4 * MANIFESTS_MAX;
 
 /// Finds the manifests of a commit.
-pub(crate) fn find(reader: &Reader, subject: &Subject, progress: &mut dyn FnMut(u64)) -> Result<Manifests, GitError> {
+pub(crate) fn find(reader: &Reader, subject: &Subject, progress: Progress<'_>) -> Result<Manifests, GitError> {
     let Some(commit) = &subject.commit else {
         return Ok(Manifests::default());
     };
@@ -21,7 +21,7 @@ pub(crate) fn find(reader: &Reader, subject: &Subject, progress: &mut dyn FnMut(
     let mut passed = 0;
     while let Some(entry) = tree.next()? {
         passed += 1;
-        progress(passed);
+        progress(passed)?;
         if entry.kind != Kind::File {
             continue;
         }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::git::{Content, GitError, Reader};
+use crate::git::{Content, GitError, Progress, Reader};
 use crate::name::printable;
 
 pub(crate) use compare::compare;
@@ -171,11 +171,7 @@ pub(crate) struct AtOdds {
 }
 
 /// Reads the manifests that were found.
-pub(crate) fn read(
-    reader: &Reader,
-    manifests: &Manifests,
-    progress: &mut dyn FnMut(u64),
-) -> Result<Vec<Manifest>, GitError> {
+pub(crate) fn read(reader: &Reader, manifests: &Manifests, progress: Progress<'_>) -> Result<Vec<Manifest>, GitError> {
     if manifests.found.is_empty() {
         return Ok(Vec::new());
     }
@@ -189,7 +185,7 @@ pub(crate) fn read(
             Content::Missing => Err("this clone does not have its content".to_owned()),
         };
         read.push(manifest(file.clone(), declared));
-        progress(u64::try_from(read.len()).unwrap_or(u64::MAX));
+        progress(u64::try_from(read.len()).unwrap_or(u64::MAX))?;
     }
     blobs.finish()?;
     Ok(read)

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded::{Best, permille};
-use crate::git::{GitError, Reader, Subject, is_binary};
+use crate::git::{GitError, Progress, Reader, Subject, is_binary};
 use crate::language::{is_test, is_vendored, language};
 use crate::name::printable;
 use crate::risk::{Coverage, Found, Place};
@@ -166,7 +166,7 @@ pub(crate) struct Docs {
 }
 
 /// Reads the Markdown and Rust files, and notes the customary files at the root.
-pub(crate) fn read(reader: &Reader, subject: &Subject, progress: &mut dyn FnMut(u64)) -> Result<Reading, GitError> {
+pub(crate) fn read(reader: &Reader, subject: &Subject, progress: Progress<'_>) -> Result<Reading, GitError> {
     let Some(commit) = &subject.commit else {
         return Ok(Reading::default());
     };

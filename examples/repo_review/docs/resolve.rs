@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use super::{Broken, Link, SHOWN_MAX};
-use crate::git::{GitError, Kind, Reader, Subject};
+use crate::git::{GitError, Kind, Progress, Reader, Subject};
 use crate::name::{directory, printable};
 use crate::risk::Found;
 
@@ -46,7 +46,7 @@ pub(crate) fn check(
     reader: &Reader,
     subject: &Subject,
     links: &[Link],
-    progress: &mut dyn FnMut(u64),
+    progress: Progress<'_>,
 ) -> Result<Found<Broken>, GitError> {
     let Some(commit) = subject.commit.as_ref().filter(|_| !links.is_empty()) else {
         return Ok(Found::default());
@@ -64,7 +64,7 @@ pub(crate) fn check(
             mark_below(&mut wanted, &path);
         }
         passed += 1;
-        progress(passed);
+        progress(passed)?;
     }
     tree.finish()?;
     let mut broken = Found::default();

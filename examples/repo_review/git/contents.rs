@@ -1,6 +1,6 @@
 //! Every file's content, one after the other.
 
-use super::{Content, Entry, GitError, Kind, Reader};
+use super::{Content, Entry, GitError, Kind, Progress, Reader};
 
 /// Bytes above which a file is not even opened: Git would have to send all of it for its first part.
 const OPEN_MAX: u64 = 64 * 1024 * 1024;
@@ -33,7 +33,7 @@ impl Reader {
     pub(crate) fn contents(
         &self,
         commit: &str,
-        progress: &mut dyn FnMut(u64),
+        progress: Progress<'_>,
         wanted: impl Fn(&Entry<'_>) -> bool,
         mut read: impl FnMut(File<'_>),
     ) -> Result<Read, GitError> {
@@ -42,7 +42,7 @@ impl Reader {
         let (mut buffer, mut done, mut passed) = (Vec::new(), Read::default(), 0);
         while let Some(entry) = tree.next()? {
             passed += 1;
-            progress(passed);
+            progress(passed)?;
             if entry.kind != Kind::File || !wanted(&entry) {
                 continue;
             }

@@ -41,6 +41,8 @@ pub(crate) enum GitError {
         /// What it said.
         said: String,
     },
+    /// Nobody wants the answer any more.
+    Stopped,
     /// `git` printed something of another form than its documentation says.
     Malformed {
         /// The command.
@@ -92,6 +94,7 @@ impl fmt::Display for GitError {
                 f,
                 "`{command}` failed with {status}; `git fsck` tells whether the repository is whole (git said: {said})"
             ),
+            Self::Stopped => f.write_str("the reading was stopped"),
             Self::Malformed { command, token } => write!(f, "`{command}` printed something unexpected: `{token}`"),
         }
     }
@@ -105,6 +108,7 @@ impl std::error::Error for GitError {
             | Self::NoDirectory(_)
             | Self::NoRepository { .. }
             | Self::Failed { .. }
+            | Self::Stopped
             | Self::Malformed { .. } => None,
         }
     }

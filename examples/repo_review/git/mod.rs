@@ -29,6 +29,9 @@ use command::{Running, output, plain, spoken, with};
 /// Lines added and removed; absent for a binary file, which has none.
 pub(crate) type Changed = Option<(u64, u64)>;
 
+/// Told how far a reading is: commits, entries or files so far. An error stops the reading.
+pub(crate) type Progress<'a> = &'a mut dyn FnMut(u64) -> Result<(), GitError>;
+
 /// Bytes of one token of a `-z` output; the longest is a path, and no system makes one this long.
 const TOKEN_MAX: usize = 1024 * 1024;
 

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded::Best;
-use crate::git::{GitError, Reader, Subject};
+use crate::git::{GitError, Progress, Reader, Subject};
 use crate::name::printable;
 
 use counts::Counts;
@@ -121,7 +121,7 @@ pub(crate) struct History {
 }
 
 /// Reads the log.
-pub(crate) fn walk(reader: &Reader, subject: &Subject, progress: &mut dyn FnMut(u64)) -> Result<Walk, GitError> {
+pub(crate) fn walk(reader: &Reader, subject: &Subject, progress: Progress<'_>) -> Result<Walk, GitError> {
     let Some(commit) = &subject.commit else {
         return Ok(Walk::default());
     };
@@ -142,7 +142,7 @@ pub(crate) fn walk(reader: &Reader, subject: &Subject, progress: &mut dyn FnMut(
             let end = changed.get(at + 1).map_or(places.len(), |(next, _)| *next);
             counts.change(&commit, &places[*start..end], *lines);
         }
-        progress(counts.commits());
+        progress(counts.commits())?;
     }
     log.finish()?;
     Ok(counts.into_walk())
@@ -153,7 +153,7 @@ pub(crate) fn present(
     reader: &Reader,
     subject: &Subject,
     candidates: Vec<HotFile>,
-    progress: &mut dyn FnMut(u64),
+    progress: Progress<'_>,
 ) -> Result<Vec<HotFile>, GitError> {
     let Some(commit) = &subject.commit else {
         return Ok(Vec::new());
@@ -167,7 +167,7 @@ pub(crate) fn present(
             hot.offer((Reverse(file.heat()), file));
         }
         files += 1;
-        progress(files);
+        progress(files)?;
     }
     tree.finish()?;
     Ok(hot.into_sorted().map(|(_, file)| file).collect())

@@ -8,7 +8,7 @@ use super::{
     Binary, Coverage, Found, LongFile, LongLine, Marked, Marker, Place, RustFile, RustUse, SHOWN_MAX, Scan, Secret,
 };
 use crate::bounded::Best;
-use crate::git::{File, GitError, Reader, Subject, is_binary};
+use crate::git::{File, GitError, Progress, Reader, Subject, is_binary};
 use crate::language::{Language, Use, is_test, is_vendored, language};
 use crate::name::printable;
 use crate::rust_source::{self, Line};
@@ -21,7 +21,7 @@ pub(crate) const LONG_LINE_BYTES: usize = 500;
 const RUST_FILES_MAX: usize = 100;
 
 /// Reads every file.
-pub(crate) fn scan(reader: &Reader, subject: &Subject, progress: &mut dyn FnMut(u64)) -> Result<Scan, GitError> {
+pub(crate) fn scan(reader: &Reader, subject: &Subject, progress: Progress<'_>) -> Result<Scan, GitError> {
     let Some(commit) = &subject.commit else {
         return Ok(Scan::default());
     };

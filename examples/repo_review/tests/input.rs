@@ -184,3 +184,18 @@ fn a_damaged_repository_is_an_error_that_names_the_command() {
         "{message}"
     );
 }
+
+#[test]
+fn a_reading_that_nobody_wants_any_more_stops_at_once() {
+    let fixture = Fixture::new();
+    fixture.write(b"a", "1\n").commit().write(b"a", "2\n").commit();
+    let repository = Repository::open(&fixture.path()).unwrap();
+    let mut seen = 0;
+    let stop: crate::git::Progress<'_> = &mut |count| {
+        seen = count;
+        Err(GitError::Stopped)
+    };
+    let stopped = crate::history::walk(&repository.reader(), &repository.subject().unwrap(), stop);
+    assert!(matches!(stopped, Err(GitError::Stopped)));
+    assert_eq!(seen, 1);
+}
