@@ -11,3 +11,4 @@ mod process;
 #[cfg(feature = "services")]
 mod services;
 mod tidy;
+mod wire;
