@@ -139,10 +139,14 @@ fn options(model: &Definition) -> TokenStream {
     quote!(#uses #owns #estimate #retry #timeout #once #share #resolve #plan)
 }
 
-/// The tuple of the parameter types, placed at the first of them: there the compiler points if one cannot be logged.
+/// The tuple of the parameter types. It is placed where the compiler shall point if one of them cannot be logged: at the
+/// type if there is one, else at the list.
 fn arguments(model: &Definition) -> TokenStream {
     let types: Vec<&Type> = model.parameters.iter().map(|parameter| &parameter.ty).collect();
-    let place = types.first().map_or_else(|| model.ident.span(), Spanned::span);
+    let place = match types.as_slice() {
+        [ty] => ty.span(),
+        _ => model.list,
+    };
     quote_spanned!(place=> (#(#types,)*))
 }
 

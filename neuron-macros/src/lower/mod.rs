@@ -51,6 +51,7 @@ pub(crate) fn definition(
         name,
         context: signature.context,
         parameters: signature.parameters,
+        list: function.sig.paren_token.span.join(),
         inputs: signature.inputs,
         output: signature::output(&signature.returns),
         returns: signature.returns,

@@ -1,6 +1,6 @@
 //! What is written down: plain data, every question answered.
 
-use proc_macro2::{Ident, TokenTree};
+use proc_macro2::{Ident, Span, TokenTree};
 use syn::{Attribute, FnArg, LitStr, Path, Token, Type, Visibility, punctuated::Punctuated};
 
 use super::{doc::Doc, kind::Kind};
@@ -20,6 +20,8 @@ pub(crate) struct Definition {
     pub(crate) doc: Doc,
     pub(crate) context: Context,
     pub(crate) parameters: Vec<Parameter>,
+    /// Where the list of parameters stands.
+    pub(crate) list: Span,
     /// The parameters as the body declares them, patterns and all.
     pub(crate) inputs: Punctuated<FnArg, Token![,]>,
     pub(crate) returns: Type,

@@ -10,7 +10,20 @@ use crate::errors::Errors;
 
 /// Refuses what is not an owned type with a name, once per type. `what` is the subject of the message.
 pub(super) fn check(ty: &Type, what: &str, errors: &mut Errors) -> bool {
-    let mut search = Search { what, refused: None };
+    search(ty, what, false, errors)
+}
+
+/// As [`check`], for a type that only an alias spells out: what lives for ever may be the error of a `Result`.
+pub(super) fn check_alias(ty: &Type, what: &str, errors: &mut Errors) -> bool {
+    search(ty, what, true, errors)
+}
+
+fn search(ty: &Type, what: &str, forever: bool, errors: &mut Errors) -> bool {
+    let mut search = Search {
+        what,
+        forever,
+        refused: None,
+    };
     search.visit_type(ty);
     match search.refused {
         None => true,
@@ -33,6 +46,8 @@ pub(super) fn peel(ty: &Type) -> &Type {
 /// Keeps the first thing that is wrong.
 struct Search<'s> {
     what: &'s str,
+    /// Whether a borrow that never ends is let through.
+    forever: bool,
     refused: Option<syn::Error>,
 }
 
@@ -54,6 +69,13 @@ impl<'ast> Visit<'ast> for Search<'_> {
     }
 
     fn visit_type_reference(&mut self, reference: &'ast TypeReference) {
+        let never_ends = reference
+            .lifetime
+            .as_ref()
+            .is_some_and(|lifetime| lifetime.ident == "static");
+        if self.forever && never_ends {
+            return;
+        }
         let why = format!(
             "is owned, for it is written to the log and read back; write `{}`",
             owned(&reference.elem)

@@ -13,6 +13,12 @@ use super::{
 };
 use crate::{errors::Errors, parse::Function};
 
+/// Types that no alias of a `Result` is called by.
+const PRIMITIVES: [&str; 17] = [
+    "bool", "char", "str", "u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize",
+    "f32", "f64",
+];
+
 /// What the signature says.
 pub(super) struct Lowered {
     pub(super) context: Context,
@@ -101,19 +107,34 @@ fn not_generic(kind: Kind, sig: &Signature, errors: &mut Errors) -> bool {
 }
 
 fn returns(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<Type> {
+    let what = match kind {
+        Kind::Plan => "the `Node` its output comes from",
+        Kind::Step | Kind::Agent | Kind::Orchestrator => "a `Result`",
+    };
+    let message = format!("{} returns {what}; expected {}", kind.a(), kind.usage(&sig.ident));
     let ReturnType::Type(_, ty) = &sig.output else {
-        let what = if kind == Kind::Plan {
-            "the `Node` its output comes from"
-        } else {
-            "a `Result`"
-        };
-        errors.on(
-            &sig.ident,
-            format!("{} returns {what}; expected {}", kind.a(), kind.usage(&sig.ident)),
-        );
+        errors.on(&sig.ident, message);
         return None;
     };
-    owned::check(ty, &format!("the output of {}", kind.a()), errors).then(|| (**ty).clone())
+    if is_no_result(ty) {
+        errors.on(ty, message);
+        return None;
+    }
+    let what = format!("the output of {}", kind.a());
+    let fit = match output(ty) {
+        Output::Named(output) => owned::check(&output, &what, errors),
+        Output::Of(alias) => owned::check_alias(&alias, &what, errors),
+    };
+    fit.then(|| (**ty).clone())
+}
+
+/// Whether a return type is plainly a value by itself. Any other one is left to the compiler, which sees through names.
+fn is_no_result(ty: &Type) -> bool {
+    match owned::peel(ty) {
+        Type::Tuple(_) | Type::Array(_) | Type::Never(_) => true,
+        Type::Path(path) => PRIMITIVES.iter().any(|name| path.path.is_ident(name)),
+        _ => false,
+    }
 }
 
 fn context(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<Context> {

@@ -324,6 +324,18 @@ fn an_output_that_cannot_stand_on_the_log_is_refused() {
             "a step returns a `Result`; expected `async fn fetch(cx: &Cx, …) -> Result<…>`",
         ),
         (
+            "agent",
+            "",
+            "async fn scout(cx: &Cx) -> (u8, u8) { get() }",
+            "an agent returns a `Result`; expected `async fn scout(cx: &Cx, …) -> Result<…>`",
+        ),
+        (
+            "step",
+            "",
+            "async fn fetch(cx: &Cx) -> u32 { get() }",
+            "a step returns a `Result`; expected `async fn fetch(cx: &Cx, …) -> Result<…>`",
+        ),
+        (
             "plan",
             "",
             "fn outline(plan: &Plan) { make() }",
@@ -568,6 +580,18 @@ fn several_mistakes_give_several_messages_at_once() {
              apart in the body",
         ]
     );
+}
+
+#[test]
+fn only_the_output_has_to_be_owned_not_the_error_beside_it() {
+    for returns in [
+        "Result<u32, &'static str>",
+        "Result<u32, Failure<'static>>",
+        "Reply<&'static str>",
+    ] {
+        let item = format!("async fn fetch(cx: &Cx) -> {returns} {{ get() }}");
+        assert!(messages("step", "", &item).is_empty(), "{returns}");
+    }
 }
 
 #[test]
