@@ -7,6 +7,7 @@
     reason = "a test that fails is meant to panic"
 )]
 
+mod macros;
 mod process;
 #[cfg(feature = "services")]
 mod services;
