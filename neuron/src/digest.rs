@@ -33,6 +33,11 @@ impl Digest {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
+    /// As [`Digest::content`], for content that comes in parts.
+    pub fn stream() -> DigestStream {
+        DigestStream(blake3::Hasher::new())
+    }
+
     /// BLAKE3 in `derive_key` mode: a hash that means one thing only.
     pub fn derive(context: &str, bytes: &[u8]) -> Self {
         Self(blake3::derive_key(context, bytes))
@@ -62,6 +67,22 @@ impl Digest {
                 format!("a hash has 32 bytes, this has {}", bytes.len()),
             )
         })
+    }
+}
+
+/// A hash of content that comes in parts; see [`Digest::stream`].
+#[derive(Clone, Debug)]
+pub struct DigestStream(blake3::Hasher);
+
+impl DigestStream {
+    /// Takes the next part.
+    pub fn update(&mut self, part: &[u8]) {
+        self.0.update(part);
+    }
+
+    /// The hash of all parts, one after the other.
+    pub fn finish(&self) -> Digest {
+        Digest(*self.0.finalize().as_bytes())
     }
 }
 

@@ -40,7 +40,7 @@ pub use bus::{Bus, Lagged, Listener, TopicDeclared, Unsubscribe};
 pub use canon::Json;
 pub use clock::{Clock, ManualClock, Millis, SystemClock};
 pub use def::{Agent, Callable, Context, Orchestrator, Payload, Step, Tool, tool};
-pub use digest::{CALL_CONTEXT, Digest, ENVELOPE_CONTEXT, SCHEMA_CONTEXT};
+pub use digest::{CALL_CONTEXT, Digest, DigestStream, ENVELOPE_CONTEXT, SCHEMA_CONTEXT};
 pub use envelope::{Artifact, Author, Cause, Deferred, Draft, Envelope, Header, Headers, Kind, Parent, Receipt};
 pub use error::{BoxError, Error, ErrorKind, Result, Terminal};
 pub use fold::Fold;

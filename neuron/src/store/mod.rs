@@ -14,6 +14,7 @@ mod queue;
 mod row;
 mod seal;
 mod sqlite;
+pub mod verify;
 
 use std::{fmt, path::Path, sync::Arc};
 
@@ -160,7 +161,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// # Errors
     /// As [`Store::page`].
     fn chunk(&self, hash: &Digest) -> Result<Option<Arc<[u8]>>, Error>;
-    /// What the store's own machinery finds wrong with itself; [`verify`](crate::store) tells what the rows say.
+    /// What the store's own machinery finds wrong with itself; [`verify`](verify::verify) tells what the rows say.
     ///
     /// # Errors
     /// [`Corrupt`](crate::ErrorKind::Corrupt) with what was found.

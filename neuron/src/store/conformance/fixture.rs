@@ -59,6 +59,11 @@ pub fn batch(append: Append, now: Millis) -> Result<Batch, Error> {
     append.prepare(Vec::new(), now)
 }
 
+/// Shows `see` every row that this process commits to `store`, before the appender is told.
+pub fn observe(store: &dyn Store, see: impl Fn(&Row) + Send + Sync + 'static) {
+    store.observe(Box::new(move |rows| rows.iter().for_each(|row| see(row))));
+}
+
 pub(super) type Case = (&'static str, fn(&Fixture) -> Result<(), Error>);
 
 /// A store, and what it was made with.

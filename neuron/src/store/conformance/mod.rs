@@ -13,7 +13,7 @@ mod read;
 mod repeat;
 mod write;
 
-pub use fixture::{Breaker, Setup, batch};
+pub use fixture::{Breaker, Setup, batch, observe};
 use fixture::{Case, Fixture};
 
 use crate::{Error, Result, store::Store};

@@ -11,6 +11,9 @@ use crate::limits;
 /// Statements kept prepared by one connection: all that there are.
 const STATEMENTS: usize = 64;
 
+/// No copy of a record stays in the free space of a page: whoever finds one in the file has found the record.
+pub(super) const TIDY: &str = "PRAGMA secure_delete = FAST;";
+
 /// How a reader reaches the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
@@ -68,7 +71,7 @@ pub(super) fn writer(path: &Path, durability: Durability) -> rusqlite::Result<Co
     };
     connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
     connection.execute_batch(&format!(
-        "PRAGMA synchronous = {level}; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;"
+        "{TIDY} PRAGMA synchronous = {level}; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;"
     ))?;
     connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
     // From here on whoever waits does so by itself, and can say for whom.

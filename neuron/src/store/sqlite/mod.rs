@@ -80,6 +80,15 @@ impl Sqlite {
         Core::open(&path, options).map(|core| Self::handle(Arc::new(core), reads))
     }
 
+    /// Lets the file grow by so many pages from now on, as a disk that is nearly full does; `None` = freely.
+    ///
+    /// # Errors
+    /// As an append.
+    #[cfg(feature = "testing")]
+    pub fn limit_growth(&self, pages: Option<u32>) -> Result<(), Error> {
+        self.committer()?.write(|writer| writer.limit_growth(pages))
+    }
+
     fn handle(core: Arc<Core>, reads: bool) -> Self {
         let only_reads = || {
             let file = core.path.display();

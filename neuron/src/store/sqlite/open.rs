@@ -8,7 +8,7 @@ use std::{
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 use super::{
-    connect::{self, log_of, unfinished},
+    connect::{self, TIDY, log_of, unfinished},
     ddl,
     fault::{At as _, failed},
     lock::{Lock, Patience},
@@ -209,7 +209,7 @@ fn fill(draft: &Path) -> rusqlite::Result<()> {
     let root = Schema::plane0();
     let connection = Connection::open(draft)?;
     connection.execute_batch(&format!(
-        "PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; BEGIN EXCLUSIVE; {}",
+        "{TIDY} PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; BEGIN EXCLUSIVE; {}",
         ddl::text()
     ))?;
     connection.execute(

@@ -148,6 +148,15 @@ impl Writer {
         }
         outcome
     }
+
+    #[cfg(feature = "testing")]
+    pub(super) fn limit_growth(&mut self, pages: Option<u32>) -> Result<(), Error> {
+        self.written(|connection| {
+            let now: i64 = connection.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+            let most = pages.map_or(i64::from(u32::MAX) - 1, |pages| now + i64::from(pages));
+            connection.query_row(&format!("PRAGMA max_page_count = {most}"), [], |_| Ok(()))
+        })
+    }
 }
 
 impl Backend for Writer {

@@ -1,12 +1,5 @@
 //! Every store does what the suite says.
 
-#![allow(
-    clippy::expect_used,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "a test that fails is meant to panic"
-)]
-
 use neuron::store::{Durability, Memory, Options, Sqlite, conformance};
 
 #[test]
