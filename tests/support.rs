@@ -11,6 +11,8 @@
     reason = "a test that fails is meant to panic"
 )]
 
+#[path = "support/dice.rs"]
+mod dice;
 #[path = "support/process.rs"]
 mod process;
 #[cfg(feature = "services")]
@@ -19,6 +21,7 @@ mod service;
 
 use std::{net::TcpListener, time::Duration};
 
+pub use dice::{Dice, LONG, SEED, fresh_seed, is_long, seed_given};
 pub use process::{Process, binary, example};
 #[cfg(feature = "services")]
 pub use service::{Kind, Service};

@@ -9,6 +9,7 @@
 
 mod macros;
 mod process;
+mod seed;
 #[cfg(feature = "services")]
 mod services;
 mod tidy;

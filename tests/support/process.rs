@@ -2,7 +2,7 @@
 
 use std::{
     fmt, fs,
-    io::{BufRead as _, BufReader, Read, Write as _},
+    io::{self, BufRead as _, BufReader, Read, Write as _},
     path::PathBuf,
     process::{Child, Command, ExitStatus, Stdio},
     sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel},
@@ -115,8 +115,16 @@ impl Process {
 
     /// Writes a line to its standard input.
     pub fn say(&mut self, line: &str) {
+        self.try_say(line).expect("the process reads");
+    }
+
+    /// As [`say`](Self::say), to a process that may be dead.
+    ///
+    /// # Errors
+    /// That of the pipe, if nobody reads any more.
+    pub fn try_say(&mut self, line: &str) -> io::Result<()> {
         let input = self.child.stdin.as_mut().expect("input is piped");
-        writeln!(input, "{line}").expect("the process reads");
+        writeln!(input, "{line}")
     }
 
     /// Ends its standard input.
