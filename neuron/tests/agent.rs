@@ -74,7 +74,7 @@ async fn run(ledger: &Ledger, cents: &str) -> Result<Result<u32, Error>, Stop> {
     let past = history(ledger, [place().topic]).unwrap();
     let registry = Arc::new(Registry::linked().unwrap());
     let buyer = registry.find("agent", entry(buyer)).unwrap();
-    let runtime = Arc::new(Runtime::new(journal).history(past).registry(registry));
+    let runtime = Arc::new(Runtime::new(journal).history(past).code(registry));
     let scope = Scope::root(&runtime, "package", Millis(1), Manner::Replayed);
     let args = neuron::Json::of(&std::collections::BTreeMap::from([("item", cents)])).unwrap();
     let body = buyer.run(scope.clone(), args);

@@ -1,10 +1,18 @@
 //! What annotated functions are: one name that is called, planned, told to a model and registered.
 
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a test that fails is meant to panic"
+)]
+
 use std::collections::HashSet;
 
 use neuron::{
     Cx, Error, ErrorKind, Json, Node, Plan, Result, Secret, agent,
-    def::{Def, Entry, Form, Registry},
+    def::{Def, Entry, Registry, form_of},
     plan,
     plan::{Input, Outline, write},
     step,
@@ -201,7 +209,7 @@ fn an_ignored_parameter_is_recorded_and_no_part_of_identity() {
 #[test]
 fn a_doc_comment_changes_no_schema_and_a_type_does() {
     fn args<M, F: neuron::Callable<M>>(_: F) -> neuron::SchemaRef {
-        Form::of::<F::Def>().args_schema()
+        form_of::<F::Def>().args_schema()
     }
     mod undocumented {
         use super::*;
@@ -305,7 +313,7 @@ fn an_agent_declares_the_plan_its_attribute_names() {
     let outliner = entry.meta().outline.unwrap();
     let written = outliner(&[Input::Wire(3)]).unwrap().unwrap();
     assert_eq!(written.outline().rows.len(), 6);
-    let opaque = Outline::opaque(entry.meta());
+    let opaque = entry.meta().opaque();
     assert_eq!(
         (opaque.rows.len(), &opaque.rows[0].inputs[..]),
         (1, &[Input::Param(0)][..])

@@ -3,8 +3,8 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, value::RawValue};
 
-use super::{Context, Def, Form, Param, Payload, form};
-use crate::{Call, Error, ErrorKind, Json, Result, secret};
+use super::{Form, Param, Payload, form};
+use crate::{Error, ErrorKind, Json, Result, secret};
 
 /// The parameters of a function as a tuple; on the log an object keyed by parameter name.
 #[diagnostic::on_unimplemented(
@@ -40,17 +40,6 @@ pub enum Keep {
     Identity,
 }
 
-/// The link from a function's name to its definition. It stands in the return type, so `use`, an alias and a re-export
-/// keep it. `M` is the parameter list.
-#[diagnostic::on_unimplemented(
-    message = "this function is not a `#[step]`, an `#[agent]` or an `#[orchestrator]`",
-    label = "annotate it"
-)]
-pub trait Callable<M>: Copy + Send + Sync + 'static {
-    /// The definition behind the name.
-    type Def: Def;
-}
-
 /// Arguments in the three forms that the engine needs.
 #[derive(Clone, Debug)]
 pub struct Encoded {
@@ -62,25 +51,8 @@ pub struct Encoded {
     pub identity: Json,
 }
 
-impl Encoded {
-    /// Encodes the arguments of one call.
-    pub(crate) fn of<D: Def>(args: &D::Args) -> Result<Self, Error> {
-        let meta = D::META;
-        encode(args, meta.params, Form::of::<D>())
-            .map_err(|error| error.context(format!("the arguments of `{}` cannot go on the log", meta.name)))
-    }
-
-    /// Arguments of a call that the engine itself makes.
-    pub(crate) fn plain(json: Json) -> Self {
-        Self {
-            recorded: json.clone(),
-            revealed: json.clone(),
-            identity: json,
-        }
-    }
-}
-
-fn encode<A: Args>(args: &A, params: &'static [Param], form: &Form) -> Result<Encoded, Error> {
+/// Encodes the arguments of one call.
+pub(super) fn encode<A: Args>(args: &A, params: &'static [Param], form: &Form) -> Result<Encoded, Error> {
     let object = |keep| Object { args, params, keep };
     let (recorded, secret) = secret::hidden_in(|| Json::of(&object(Keep::All)));
     let recorded = recorded?;
@@ -167,11 +139,6 @@ pub(super) fn decode<A: Args>(params: &[Param], json: &Json) -> Result<A, Error>
     A::read(params, &Fields::of(params, json)?)
 }
 
-/// What arguments recorded by other code are by the present types.
-pub(super) fn normalise<D: Def>(json: &Json) -> Result<Encoded, Error> {
-    Encoded::of::<D>(&decode::<D::Args>(D::META.params, json)?)
-}
-
 macro_rules! arities {
     ($(($($A:ident $i:tt),*) $bare:ty, $given:pat => $tuple:expr;)*) => {$(
         impl<$($A: Payload),*> Args for ($($A,)*) {
@@ -199,14 +166,6 @@ macro_rules! arities {
             }
         }
 
-        impl<C, F, D, $($A),*> Callable<(C, $($A,)*)> for F
-        where
-            C: Context,
-            F: for<'a> Fn(&'a C, $($A),*) -> Call<'a, D> + Copy + Send + Sync + 'static,
-            D: Def<Context = C>,
-        {
-            type Def = D;
-        }
     )*};
 }
 

@@ -1,13 +1,10 @@
-use std::{
-    any::{Any, TypeId},
-    fmt,
-    sync::Arc,
+use std::{any::TypeId, sync::Arc};
+
+use futures::future::BoxFuture;
+
+use super::{
+    Context as _, Def, Encoded, Form, Meta, Ran, Resolver, Run, args, definition::normalise, form_of, recorded,
 };
-
-use serde::Serialize;
-use serde_json::Value;
-
-use super::{BoxFuture, Callable, Context as _, Def, Encoded, Form, Meta, Payload, Step, args, recorded};
 use crate::{
     Error, ErrorKind, Json, Result,
     scope::{Journal, Scope, Taken},
@@ -18,7 +15,7 @@ use crate::{
 pub struct Entry {
     pub(crate) meta: Meta,
     form: fn() -> &'static Form,
-    run: fn(Arc<Scope>, Json) -> BoxFuture<'static, Result<Ran, Error>>,
+    run: Run,
     normalise: fn(&Json) -> Result<Encoded, Error>,
     check: fn(&Json) -> Result<(), Error>,
     args: fn() -> TypeId,
@@ -29,38 +26,12 @@ pub struct Entry {
 
 inventory::collect!(Entry);
 
-/// What a body gave: its recorded form, and what that form decodes to, so that it is decoded once.
-pub struct Ran {
-    /// The recorded form.
-    pub json: Json,
-    /// What it decodes to.
-    pub typed: Box<dyn Any + Send>,
-}
-
-impl fmt::Debug for Ran {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.json.fmt(f)
-    }
-}
-
-impl Ran {
-    /// Records a value. What is handed on is what was recorded, so that live and replay agree.
-    pub(crate) fn of<T: Payload>(output: &T) -> Result<Self, Error> {
-        let recorded = Json::of(output).and_then(|json| Ok((json.decode::<T>()?, json)));
-        let (typed, json) = recorded.map_err(|error| error.context("the output cannot go on the log"))?;
-        Ok(Self {
-            json,
-            typed: Box::new(typed),
-        })
-    }
-}
-
 impl Entry {
     /// The entry of a definition.
     pub const fn of<D: Def>() -> Self {
         Self {
             meta: D::META,
-            form: Form::of::<D>,
+            form: form_of::<D>,
             run: |scope, args| {
                 Box::pin(async move {
                     let args = args::decode::<D::Args>(D::META.params, &args)?;
@@ -68,7 +39,7 @@ impl Entry {
                     Ran::of(&recorded(D::body(&cx, args).await)?)
                 })
             },
-            normalise: args::normalise::<D>,
+            normalise: normalise::<D>,
             check: |output| output.decode::<D::Output>().map(drop),
             args: TypeId::of::<D::Args>,
             output: TypeId::of::<D::Output>,
@@ -126,32 +97,19 @@ impl Entry {
         })
     }
 
-    /// Whether `self` can find out if `doubted` has happened.
-    pub(super) fn resolves(&self, doubted: &Self) -> bool {
-        (self.args)() == (doubted.args)() && (self.output)() == (doubted.found)()
+    /// This step as the one that finds out about another.
+    pub(super) const fn resolver(self) -> Resolver {
+        Resolver {
+            name: self.meta.name,
+            run: self.run,
+            args: self.args,
+            output: self.output,
+        }
     }
-}
 
-/// What a model is told about a step.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tool {
-    /// The step's name.
-    pub name: &'static str,
-    /// Its doc comment.
-    pub description: &'static str,
-    /// The schema of its arguments, with a description per parameter.
-    pub input_schema: Value,
-}
-
-/// What a model is told about a step: any `#[step]` is a tool.
-pub fn tool<M, F: Callable<M>>(_step: F) -> Tool
-where
-    F::Def: Step,
-{
-    let meta = <F::Def as Def>::META;
-    Tool {
-        name: meta.name,
-        description: meta.doc,
-        input_schema: Form::of::<F::Def>().args().clone(),
+    /// Whether the step that `resolve` names, if any, can find out about this one.
+    pub(super) fn is_resolvable(&self) -> bool {
+        let fits = |step: &Resolver| (step.args)() == (self.args)() && (step.output)() == (self.found)();
+        self.meta.resolve.as_ref().is_none_or(fits)
     }
 }

@@ -7,7 +7,7 @@ use std::{
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde_json::{Map, Value, json};
 
-use super::{Args, Def};
+use super::Param;
 use crate::{Digest, Error, Json, Result, SCHEMA_CONTEXT, SchemaRef};
 
 /// The schemas of one definition, worked out once.
@@ -22,25 +22,26 @@ pub struct Form {
 }
 
 impl Form {
-    /// The form of a definition.
-    pub fn of<D: Def>() -> &'static Self {
+    /// The form of the definition with this type, made once.
+    pub(super) fn cached(id: TypeId, make: impl FnOnce() -> Self) -> &'static Self {
         static FORMS: RwLock<Option<HashMap<TypeId, &'static Form>>> = RwLock::new(None);
-        let id = TypeId::of::<D>();
         let known = FORMS.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(form) = known.as_ref().and_then(|forms| forms.get(&id)) {
             return form;
         }
         drop(known);
+        let form = make();
         let mut forms = FORMS.write().unwrap_or_else(PoisonError::into_inner);
         // Leaked on purpose: there are as many as the program has definitions.
         forms
             .get_or_insert_default()
             .entry(id)
-            .or_insert_with(|| Box::leak(Box::new(Self::new::<D>())))
+            .or_insert_with(|| Box::leak(Box::new(form)))
     }
 
-    fn new<D: Def>() -> Self {
-        let (args, output) = (object_schema::<D>(), schema_of::<D::Output>());
+    /// The form of a function with these parameters and the schemas of their types.
+    pub(super) fn new(params: &[Param], schemas: Vec<Value>, output: Value) -> Self {
+        let args = object_schema(params, schemas);
         Self {
             has_sets: holds_set(&args),
             args_schema: reference(&args),
@@ -91,12 +92,11 @@ pub(super) fn schema_of<T: JsonSchema>() -> Value {
     SchemaGenerator::new(settings).into_root_schema_for::<T>().to_value()
 }
 
-fn object_schema<D: Def>() -> Value {
-    let params = D::META.params;
+fn object_schema(params: &[Param], schemas: Vec<Value>) -> Value {
     let mut definitions = Map::new();
     let mut properties = Map::new();
     let mut required = Vec::new();
-    for (param, mut schema) in params.iter().zip(D::Args::schemas()) {
+    for (param, mut schema) in params.iter().zip(schemas) {
         let optional = allows_null(&schema);
         if let Some(object) = schema.as_object_mut() {
             if let Some(Value::Object(defs)) = object.remove("$defs") {
@@ -175,10 +175,12 @@ fn holds_set(schema: &Value) -> bool {
 /// Puts every set in `value` in order, as far as `schema` tells where one is.
 fn sort(value: &mut Value, schema: &Value, root: &Value) {
     let Some(keys) = schema.as_object() else { return };
-    if let Some(target) = keys.get("$ref").and_then(Value::as_str) {
-        if let Some(target) = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer)) {
-            sort(value, target, root);
-        }
+    let target = keys
+        .get("$ref")
+        .and_then(Value::as_str)
+        .and_then(|target| target.strip_prefix('#'));
+    if let Some(target) = target.and_then(|pointer| root.pointer(pointer)) {
+        sort(value, target, root);
     }
     for of in ["anyOf", "oneOf", "allOf"] {
         for part in keys.get(of).and_then(Value::as_array).into_iter().flatten() {

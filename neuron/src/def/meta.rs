@@ -1,6 +1,12 @@
-use super::{Callable, Def, Entry};
+use std::{any::TypeId, sync::Arc};
+
+use futures::future::BoxFuture;
+
+use super::Ran;
 use crate::{
-    plan::{Input, Written},
+    Error, Json, Result,
+    plan::{Input, Outline, Row, Written},
+    scope::Scope,
     vocabulary::orchestration::{Claims, Expected},
 };
 
@@ -37,13 +43,25 @@ pub struct Meta {
     /// Whether equal work of several packages may be done for all of them at once.
     pub share: bool,
     /// The step that finds out whether a `once` step in doubt has happened.
-    pub resolve: Option<&'static Entry>,
+    pub resolve: Option<Resolver>,
     /// Writes the plan that an agent declares.
     pub outline: Option<Outliner>,
 }
 
 /// Writes an agent's plan for the given inputs; `None` while it reads a value that is still to come.
-pub type Outliner = fn(&[Input]) -> crate::Result<Option<Written>, crate::Error>;
+pub type Outliner = fn(&[Input]) -> Result<Option<Written>, Error>;
+
+/// The body of a definition on in-memory arguments, in a scope; not yet polled.
+pub type Run = fn(Arc<Scope>, Json) -> BoxFuture<'static, Result<Ran, Error>>;
+
+/// The step that finds out whether another has happened.
+#[derive(Clone, Copy, Debug)]
+pub struct Resolver {
+    pub(crate) name: &'static str,
+    pub(crate) run: Run,
+    pub(crate) args: fn() -> TypeId,
+    pub(crate) output: fn() -> TypeId,
+}
 
 /// One parameter of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,25 +188,38 @@ impl Meta {
         Self { share: true, ..self }
     }
 
-    /// The step that finds out whether this one has happened: it takes the same arguments and gives `Some(output)` if
-    /// it has and `None` if it has not.
-    #[must_use]
-    pub const fn resolve<M, F: Callable<M>>(self, _step: F) -> Self
-    where
-        F::Def: Def,
-    {
-        Self {
-            resolve: Some(const { &Entry::of::<F::Def>() }),
-            ..self
-        }
-    }
-
     /// Writes the plan that an agent declares.
     #[must_use]
     pub const fn plan(self, outline: Outliner) -> Self {
         Self {
             outline: Some(outline),
             ..self
+        }
+    }
+
+    /// The row that a plan declares for it.
+    pub(crate) fn row(&self, inputs: Vec<Input>) -> Row {
+        let Claims { uses, owns, .. } = self.claims();
+        Row {
+            step: self.name.into(),
+            inputs,
+            when: None,
+            after: Vec::new(),
+            each: false,
+            uses,
+            owns,
+            once: self.once,
+            share: self.share,
+            estimate: self.estimate,
+        }
+    }
+
+    /// The plan of an agent that has none: one opaque step, of which its attribute says all that is known.
+    pub fn opaque(&self) -> Outline {
+        let inputs = (0..self.params.len()).map(Input::Param).collect();
+        Outline {
+            rows: vec![self.row(inputs)],
+            result: Input::Wire(0),
         }
     }
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::Entry;
-use crate::{Error, ErrorKind, Result, plan::PlanEntry};
+use crate::{Error, ErrorKind, Json, Result, SchemaRef, plan::PlanEntry, scope::Code};
 
 /// The definitions and plans that a program knows by name. A name on the log leads back to code through it.
 #[derive(Clone, Debug, Default)]
@@ -38,8 +38,8 @@ impl Registry {
     /// names a step of other types.
     pub fn register(&mut self, entry: &'static Entry) -> Result<(), Error> {
         let meta = &entry.meta;
-        if let Some(step) = meta.resolve.filter(|step| !step.resolves(entry)) {
-            let (name, asked) = (meta.name, step.meta.name);
+        if let Some(step) = meta.resolve.filter(|_| !entry.is_resolvable()) {
+            let (name, asked) = (meta.name, step.name);
             let at = place((meta.file, meta.line));
             let message = format!(
                 "`{asked}` cannot find out whether `{name}` ({at}) has happened: it takes the same arguments and gives \
@@ -96,6 +96,16 @@ impl Registry {
     /// All plans, by name.
     pub fn plans(&self) -> impl Iterator<Item = &'static PlanEntry> {
         self.plans.values().copied()
+    }
+}
+
+impl Code for Registry {
+    fn args_schema(&self, step: &str) -> Option<SchemaRef> {
+        self.get("step", step).map(|entry| entry.form().args_schema())
+    }
+
+    fn identity(&self, step: &str, args: &Json) -> Result<Json, Error> {
+        self.find("step", step)?.normalise(args).map(|args| args.identity)
     }
 }
 

@@ -1,7 +1,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Node, Plan};
 use crate::{Error, Json, Payload, Result, secret};
 
 /// Where an argument comes from.
@@ -124,7 +123,7 @@ impl Input {
     }
 
     /// One input for a list of them.
-    fn list(inputs: Vec<Self>) -> Self {
+    pub(super) fn list(inputs: Vec<Self>) -> Self {
         let wires = inputs.iter().map(|input| match input {
             Self::Wire(at) => Some(*at),
             _ => None,
@@ -137,7 +136,7 @@ impl Input {
 }
 
 /// What may be given where a `T` is wanted: a value, or the handle of one to come. `W` is where it is given: a
-/// [`Plan`], or the board of an orchestrator.
+/// [`Plan`](crate::Plan), or the board of an orchestrator.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a `{T}`, nor a handle of one",
     label = "expected `{T}` here, as a value or as a handle"
@@ -161,19 +160,6 @@ impl<W, T: Payload> IntoInput<W, T> for T {
 impl<W> IntoInput<W, String> for &str {
     fn into_input(self, _: &W) -> Result<Input, Error> {
         Json::of(self).map(|json| Input::Value(json.into()))
-    }
-}
-
-impl<T> IntoInput<Plan, T> for Node<T> {
-    fn into_input(self, plan: &Plan) -> Result<Input, Error> {
-        plan.input(self)
-    }
-}
-
-impl<T> IntoInput<Plan, Vec<T>> for Vec<Node<T>> {
-    fn into_input(self, plan: &Plan) -> Result<Input, Error> {
-        let inputs = self.into_iter().map(|node| plan.input(node));
-        inputs.collect::<Result<_, _>>().map(Input::list)
     }
 }
 

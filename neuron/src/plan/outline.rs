@@ -4,10 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Input;
-use crate::{
-    def::Meta,
-    vocabulary::orchestration::{Claims, Expected},
-};
+use crate::vocabulary::orchestration::{Claims, Expected};
 
 /// A plan as it is declared: what will run, in which order, on what. Equal plans are equal values.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -62,15 +59,6 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl Outline {
-    /// One opaque step, for an agent without a plan: its attribute's claims and estimate are all that is known.
-    pub fn opaque(meta: &Meta) -> Self {
-        let inputs = (0..meta.params.len()).map(Input::Param).collect();
-        Self {
-            rows: vec![Row::new(meta, inputs)],
-            result: Input::Wire(0),
-        }
-    }
-
     /// What all rows ask for together.
     pub fn claims(&self) -> Claims {
         let mut claims = Claims::default();
@@ -85,22 +73,6 @@ impl Outline {
 }
 
 impl Row {
-    pub(super) fn new(meta: &Meta, inputs: Vec<Input>) -> Self {
-        let Claims { uses, owns, .. } = meta.claims();
-        Self {
-            step: meta.name.into(),
-            inputs,
-            when: None,
-            after: Vec::new(),
-            each: false,
-            uses,
-            owns,
-            once: meta.once,
-            share: meta.share,
-            estimate: meta.estimate,
-        }
-    }
-
     /// What it asks for while it runs.
     pub fn claims(&self) -> Claims {
         Claims {

@@ -1,5 +1,4 @@
 use std::{
-    any::Any,
     fmt,
     future::Future,
     marker::PhantomData,
@@ -8,8 +7,8 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::{Scope, Start};
-use crate::{Error, Json, Payload, Result, SchemaRef};
+use super::{Scope, Start, Taken};
+use crate::{Error, Payload, Result};
 
 /// A call without its types: it has its identity already, and it runs when it is polled. Dropping it lets go of it.
 pub struct Ask {
@@ -20,32 +19,6 @@ pub struct Ask {
     keep: bool,
     /// Its work goes on when the handle is dropped.
     detached: bool,
-}
-
-/// What a body is told.
-pub struct Taken {
-    /// The recorded output.
-    pub json: Json,
-    /// What it decodes to, if that is known already.
-    pub typed: Option<Box<dyn Any + Send>>,
-    /// The schema that it was recorded with.
-    pub schema: Option<SchemaRef>,
-}
-
-impl fmt::Debug for Taken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.json.fmt(f)
-    }
-}
-
-impl Taken {
-    /// The typed value.
-    pub(crate) fn decode<T: Payload>(self) -> Result<T, Error> {
-        match self.typed.map(|typed| typed.downcast::<T>()) {
-            Some(Ok(typed)) => Ok(*typed),
-            _ => self.json.decode(),
-        }
-    }
 }
 
 impl fmt::Debug for Ask {

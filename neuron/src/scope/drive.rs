@@ -1,6 +1,4 @@
 use std::{
-    any::Any,
-    cell::Cell,
     future::{Future, poll_fn},
     panic::AssertUnwindSafe,
     pin::{Pin, pin},
@@ -13,33 +11,12 @@ use std::{
 
 use futures::{FutureExt as _, task::AtomicWaker};
 
-use super::{Scope, Stop, gate::Idle};
-use crate::{Error, ErrorKind, Result, limits};
-
-thread_local! {
-    /// The scope whose body this thread is polling; 0 if none.
-    pub(super) static CURRENT: Cell<u64> = const { Cell::new(0) };
-}
-
-/// Whether this thread is polling a body. A body starts no run: agents spawn threads, never agents.
-pub fn inside() -> bool {
-    CURRENT.get() != 0
-}
-
-/// While it lives, this thread polls the body of a scope.
-struct Inside(u64);
-
-impl Inside {
-    fn enter(tag: u64) -> Self {
-        Self(CURRENT.replace(tag))
-    }
-}
-
-impl Drop for Inside {
-    fn drop(&mut self) {
-        CURRENT.set(self.0);
-    }
-}
+use super::{
+    Scope, Stop,
+    idle::Idle,
+    inside::{Inside, panicked},
+};
+use crate::{Error, Result, limits};
 
 /// Tells a body that was woken from one that is idle.
 struct Bell {
@@ -72,11 +49,7 @@ pub async fn drive<T>(scope: &Arc<Scope>, body: impl Future<Output = T>) -> Resu
         let waker = Waker::from(bell.clone());
         poll_fn(|cx| {
             bell.task.register(cx.waker());
-            let polled = turn(scope, body.as_mut(), &bell, &waker, cx.waker());
-            if polled.is_ready() {
-                scope.runtime.leaves(cx.waker());
-            }
-            polled
+            turn(scope, body.as_mut(), &bell, &waker, cx.waker())
         })
         .await
     };
@@ -139,14 +112,4 @@ pub async fn contain<T>(
             Ok(Err(panicked(panic.as_ref())))
         }
     }
-}
-
-/// What a panic says, as an error.
-pub fn panicked(panic: &(dyn Any + Send)) -> Error {
-    let text = panic.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    Error::new(
-        ErrorKind::Panicked,
-        format!("panicked: {}", text.unwrap_or("(no message)")),
-    )
 }

@@ -41,6 +41,7 @@ impl Default for MemoryJournal {
 
 impl MemoryJournal {
     /// What a crash right after record `count` would have left.
+    #[must_use]
     pub fn cut(&self, count: usize) -> Self {
         let lines = self.lines().into_iter().take(count).collect();
         let inner = Inner {
@@ -115,10 +116,12 @@ impl Journal for MemoryJournal {
     fn ruling(&self, key: &str, _: u64) -> BoxFuture<'static, Result<Ruling, Error>> {
         let mut inner = self.inner();
         let given = inner.rulings.iter().position(|(ruled, _)| ruled == key);
-        let ruling = given.map(|at| inner.rulings.remove(at).1).unwrap_or_else(|| {
+        let ruling = if let Some(at) = given {
+            inner.rulings.remove(at).1
+        } else {
             let message = "nobody rules on a step in doubt here; in a run it waits for `neuron resolve`";
             Ruling::Fail(Error::new(ErrorKind::InDoubt, message))
-        });
+        };
         Box::pin(future::ready(Ok(ruling)))
     }
 }

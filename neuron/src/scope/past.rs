@@ -1,13 +1,15 @@
 use std::{any::Any, collections::HashMap, fmt, sync::Arc};
 
+use serde::de::DeserializeOwned;
+
 use super::Committed;
 use crate::{
     Error, Json, Millis, Result, SchemaRef,
     vocabulary::{
         Message as _,
         step::{
-            PackageCompleted, PackageFailed, StepAbandoned, StepAttempted, StepCompleted, StepDoubted, StepFailed,
-            StepStarted, ThreadCompleted, ThreadFailed, TimerFired, TimerStarted,
+            PackageCompleted, PackageFailed, ReplayOnceChanged, StepAbandoned, StepAttempted, StepCompleted,
+            StepDoubted, StepFailed, StepStarted, ThreadCompleted, ThreadFailed, TimerFired, TimerStarted,
         },
     },
 };
@@ -25,6 +27,9 @@ pub struct Past(HashMap<Arc<str>, Known>);
 pub(crate) struct Known {
     pub(crate) name: String,
     pub(crate) once: bool,
+    /// Whether its arguments are on the log.
+    pub(crate) told: bool,
+    /// The recorded arguments, until they were compared with today's form.
     pub(crate) args: Option<Json>,
     pub(crate) args_schema: Option<SchemaRef>,
     /// The `pos` of its first start; 0 if only its end is on the log.
@@ -38,6 +43,8 @@ pub(crate) struct Known {
     pub(crate) retry_at: Option<Millis>,
     /// The `pos` of a doubt that is not settled.
     pub(crate) doubted: Option<u64>,
+    /// The `pos` at which it was held because another `once` call of its name is on the log.
+    pub(crate) changed: Option<u64>,
     pub(crate) deadline: Option<Millis>,
     pub(crate) answer: Option<Answer>,
 }
@@ -64,6 +71,32 @@ impl Answer {
             outcome,
             schema: None,
             typed: None,
+        }
+    }
+}
+
+/// What a body is told.
+pub struct Taken {
+    /// The recorded output.
+    pub json: Json,
+    /// What it decodes to, if that is known already.
+    pub typed: Option<Box<dyn Any + Send>>,
+    /// The schema that it was recorded with.
+    pub schema: Option<SchemaRef>,
+}
+
+impl fmt::Debug for Taken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.json.fmt(f)
+    }
+}
+
+impl Taken {
+    /// The typed value.
+    pub(crate) fn decode<T: DeserializeOwned + 'static>(self) -> Result<T, Error> {
+        match self.typed.map(<Box<dyn Any + Send>>::downcast::<T>) {
+            Some(Ok(typed)) => Ok(*typed),
+            _ => self.json.decode(),
         }
     }
 }
@@ -98,6 +131,10 @@ impl History {
                 let word: StepDoubted = payload.decode()?;
                 self.call(&word.scope, &word.key).doubted = Some(place.pos);
             }
+            ReplayOnceChanged::TYPE => {
+                let word: ReplayOnceChanged = payload.decode()?;
+                self.call(&word.scope, &word.key).changed = Some(place.pos);
+            }
             TimerStarted::TYPE => {
                 let word: TimerStarted = payload.decode()?;
                 let call = self.call(&word.scope, &word.key);
@@ -110,37 +147,48 @@ impl History {
     }
 
     fn add_answer(&mut self, place: Committed, kind: &str, payload: &Json, large: Option<Json>) -> Result<(), Error> {
-        let output = |inline: Option<Json>| Ok(inline.or(large).unwrap_or_else(Json::null));
+        let output = |inline: Option<Json>, schema| Answer {
+            schema,
+            ..Answer::new(place, Ok(inline.or(large).unwrap_or_else(Json::null)))
+        };
         match kind {
             StepCompleted::TYPE => {
                 let word: StepCompleted = payload.decode()?;
-                let call = self.answer(&word.scope, &word.key, &word.name, place, output(word.output));
-                call.schema = word.output_schema;
+                self.answer(
+                    &word.scope,
+                    &word.key,
+                    &word.name,
+                    output(word.output, word.output_schema),
+                );
             }
             PackageCompleted::TYPE => {
                 let word: PackageCompleted = payload.decode()?;
-                let call = self.answer(&word.scope, &word.key, &word.name, place, output(word.output));
-                call.schema = word.output_schema;
+                self.answer(
+                    &word.scope,
+                    &word.key,
+                    &word.name,
+                    output(word.output, word.output_schema),
+                );
             }
             ThreadCompleted::TYPE => {
                 let word: ThreadCompleted = payload.decode()?;
-                self.answer(&word.scope, &word.key, &word.name, place, output(word.output));
+                self.answer(&word.scope, &word.key, &word.name, output(word.output, None));
             }
             TimerFired::TYPE => {
                 let word: TimerFired = payload.decode()?;
-                self.answer(&word.scope, &word.key, &word.name, place, Ok(Json::null()));
+                self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Ok(Json::null())));
             }
             StepFailed::TYPE => {
                 let word: StepFailed = payload.decode()?;
-                self.answer(&word.scope, &word.key, &word.name, place, Err(word.error));
+                self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Err(word.error)));
             }
             ThreadFailed::TYPE => {
                 let word: ThreadFailed = payload.decode()?;
-                self.answer(&word.scope, &word.key, &word.name, place, Err(word.error));
+                self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Err(word.error)));
             }
             PackageFailed::TYPE => {
                 let word: PackageFailed = payload.decode()?;
-                self.answer(&word.scope, &word.key, &word.name, place, Err(word.error));
+                self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Err(word.error)));
             }
             _ => {}
         }
@@ -152,21 +200,11 @@ impl History {
     }
 
     /// The first answer of a call stands: a relay may repeat one.
-    fn answer(
-        &mut self,
-        scope: &str,
-        key: &str,
-        name: &str,
-        place: Committed,
-        outcome: Result<Json, Error>,
-    ) -> &mut Answer {
+    fn answer(&mut self, scope: &str, key: &str, name: &str, answer: Answer) {
         let call = self.call(scope, key);
-        if call.name.is_empty() {
-            name.clone_into(&mut call.name);
+        if call.answer.is_none() {
+            call.answers(name, answer);
         }
-        call.open = 0;
-        call.doubted = None;
-        call.answer.get_or_insert_with(|| Answer::new(place, outcome))
     }
 
     /// Takes what is known of a scope out, for the body that is about to be driven in it.
@@ -184,6 +222,11 @@ impl Past {
         self.0.entry(key.into()).or_default()
     }
 
+    /// Lets go of recorded arguments, once they were compared.
+    pub(crate) fn forget_args(&mut self) {
+        self.0.values_mut().for_each(|call| call.args = None);
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Known)> {
         self.0.iter()
     }
@@ -196,12 +239,17 @@ impl Known {
         }
         self.name.clone_from(&word.name);
         self.once |= word.once;
+        self.told = true;
         if let Some(args) = word.args.clone().or(large) {
             self.args = Some(args);
             self.args_schema = word.args_schema;
         }
-        self.open += 1;
-        self.doubted = None;
+        // Begun again after a doubt: somebody ruled that it had not happened.
+        self.open = if self.doubted.take().is_some() {
+            1
+        } else {
+            self.open + 1
+        };
         self.retry_at = None;
     }
 
@@ -210,6 +258,21 @@ impl Known {
         self.attempted = pos;
         self.retry_at = word.retry_at;
         self.open = 0;
+    }
+
+    /// Where its answer stands.
+    pub(crate) fn answered(&self) -> Option<Committed> {
+        self.answer.as_ref().map(|answer| answer.place)
+    }
+
+    /// Takes its answer up.
+    pub(crate) fn answers(&mut self, name: &str, answer: Answer) {
+        if self.name.is_empty() {
+            name.clone_into(&mut self.name);
+        }
+        self.open = 0;
+        self.doubted = None;
+        self.answer = Some(answer);
     }
 
     /// A step that must never happen twice may have happened: its start stays open.

@@ -6,22 +6,18 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    task::Waker,
 };
 
-use futures::future::BoxFuture;
+use futures::{future::BoxFuture, task::AtomicWaker};
 
 use super::{History, Journal, past::Past};
-use crate::{
-    Error, ErrorKind, Result,
-    def::{Entry, Registry},
-};
+use crate::{Error, ErrorKind, Json, Result, SchemaRef, vocabulary::orchestration::Claims};
 
 /// What all scopes of one package, or of one orchestrator's body, share: their log, their past, the orders given to
 /// them, the program's code and state.
 pub struct Runtime {
     pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) registry: Arc<Registry>,
+    pub(crate) code: Option<Arc<dyn Code>>,
     pub(crate) strict: bool,
     admission: Option<Arc<dyn Admission>>,
     state: State,
@@ -31,13 +27,38 @@ pub struct Runtime {
     orders: Mutex<Orders>,
 }
 
-/// Decides whether a step that was not cleared in advance may run.
+/// What a program knows of the steps whose names are on the log.
+pub trait Code: Send + Sync + fmt::Debug + 'static {
+    /// The schema that the arguments of a step have today; `None` for a step that is not known.
+    fn args_schema(&self, step: &str) -> Option<SchemaRef>;
+
+    /// What recorded arguments of a step are by today's types, as far as they are part of identity.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Schema`] if they do not decode.
+    fn identity(&self, step: &str, args: &Json) -> Result<Json, Error>;
+}
+
+/// Decides whether a step that has never run may run. It is asked once per call, before the first start.
 pub trait Admission: Send + Sync + fmt::Debug + 'static {
-    /// Waits for leave to run the call `key` of `step`; `Some` is a refusal, which becomes the step's answer.
+    /// Waits for leave; `Some` is a refusal, which becomes the step's answer.
     ///
     /// # Errors
     /// What the log says when the question cannot be put on it.
-    fn admit(&self, step: &'static Entry, scope: &str, key: &str) -> BoxFuture<'static, Result<Option<Error>, Error>>;
+    fn admit(&self, call: Fresh) -> BoxFuture<'static, Result<Option<Error>, Error>>;
+}
+
+/// A call that is about to run for the first time.
+#[derive(Clone, Debug)]
+pub struct Fresh {
+    /// The scope whose body made it.
+    pub scope: Arc<str>,
+    /// Its key.
+    pub key: Arc<str>,
+    /// The step.
+    pub name: &'static str,
+    /// What the step asks for while it runs.
+    pub claims: Claims,
 }
 
 /// Why a body is driven no further, without an answer.
@@ -61,11 +82,12 @@ impl Stop {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Orders {
     paused: bool,
     stop: Option<Stop>,
-    drivers: Vec<Waker>,
+    /// Who drives the scopes that are open, by tag.
+    drivers: HashMap<u64, Arc<AtomicWaker>>,
 }
 
 /// What an idle body may do.
@@ -120,7 +142,7 @@ impl Runtime {
     pub fn new(journal: Arc<dyn Journal>) -> Self {
         Self {
             journal,
-            registry: Arc::default(),
+            code: None,
             strict: false,
             admission: None,
             state: State::default(),
@@ -139,8 +161,8 @@ impl Runtime {
 
     /// The code that names on the log lead to.
     #[must_use]
-    pub fn registry(mut self, registry: Arc<Registry>) -> Self {
-        self.registry = registry;
+    pub fn code(mut self, code: Arc<dyn Code>) -> Self {
+        self.code = Some(code);
         self
     }
 
@@ -190,20 +212,25 @@ impl Runtime {
 
     /// Goes on after a [`pause`](Self::pause).
     pub fn resume(&self) {
-        let mut orders = self.orders();
-        orders.paused = false;
-        let drivers = std::mem::take(&mut orders.drivers);
-        drop(orders);
-        drivers.into_iter().for_each(Waker::wake);
+        self.order(|orders| orders.paused = false);
     }
 
     /// Drives no body of this runtime any further. The first reason stands.
     pub fn stop(&self, stop: Stop) {
+        self.order(|orders| {
+            orders.stop.get_or_insert(stop);
+        });
+    }
+
+    /// Changes the orders and lets every driver look at them.
+    fn order(&self, change: impl FnOnce(&mut Orders)) {
         let mut orders = self.orders();
-        orders.stop.get_or_insert(stop);
-        let drivers = std::mem::take(&mut orders.drivers);
+        change(&mut orders);
+        let drivers: Vec<_> = orders.drivers.values().cloned().collect();
         drop(orders);
-        drivers.into_iter().for_each(Waker::wake);
+        for driver in drivers {
+            driver.wake();
+        }
     }
 
     /// Why nothing is driven any further, if so.
@@ -211,25 +238,24 @@ impl Runtime {
         self.orders().stop.clone()
     }
 
-    /// What a body that is idle may do; it is woken when that changes.
-    pub(super) fn leave(&self, pauses: bool, driver: &Waker) -> Leave {
-        let mut orders = self.orders();
-        if let Some(stop) = &orders.stop {
-            return Leave::Stop(stop.clone());
-        }
-        if !orders.drivers.iter().any(|known| known.will_wake(driver)) {
-            orders.drivers.push(driver.clone());
-        }
-        if pauses && orders.paused {
-            Leave::Wait
-        } else {
-            Leave::Go
+    /// What a body that is idle may do. Its driver is woken when that changes.
+    pub(super) fn leave(&self, pauses: bool) -> Leave {
+        let orders = self.orders();
+        match &orders.stop {
+            Some(stop) => Leave::Stop(stop.clone()),
+            None if pauses && orders.paused => Leave::Wait,
+            None => Leave::Go,
         }
     }
 
-    /// A driver that ended is woken no more.
-    pub(super) fn leaves(&self, driver: &Waker) {
-        self.orders().drivers.retain(|known| !known.will_wake(driver));
+    /// A scope is open, and this drives it.
+    pub(super) fn opened(&self, tag: u64, driver: Arc<AtomicWaker>) {
+        self.orders().drivers.insert(tag, driver);
+    }
+
+    /// A scope is no more.
+    pub(super) fn closed(&self, tag: u64) {
+        self.orders().drivers.remove(&tag);
     }
 
     pub(crate) fn take_past(&self, scope: &str) -> Past {
@@ -245,15 +271,11 @@ impl Runtime {
         self.careful.store(false, Ordering::Relaxed);
     }
 
-    pub(crate) fn admits(
+    pub(crate) fn admission_for(
         &self,
-        step: &'static Entry,
-        scope: &str,
-        key: &str,
+        call: impl FnOnce() -> Fresh,
     ) -> Option<BoxFuture<'static, Result<Option<Error>, Error>>> {
-        self.admission
-            .as_ref()
-            .map(|admission| admission.admit(step, scope, key))
+        self.admission.as_ref().map(|admission| admission.admit(call()))
     }
 
     fn orders(&self) -> MutexGuard<'_, Orders> {

@@ -1,11 +1,11 @@
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 
-use super::execute::{Halt, held};
+use super::halt::{Halt, held};
 use crate::{
     Error, Json, Payload, Result,
-    def::{Encoded, Ran, recorded},
+    def::{Ran, recorded},
     scope::{Ask, Birth, Manner, Record, Recorded, Scope, Stop, Then, by_size, contain},
     vocabulary::step::{ThreadCompleted, ThreadFailed, ThreadStarted, TimerFired, TimerStarted},
 };
@@ -16,10 +16,8 @@ const THREAD: &str = "$thread";
 /// A timer: its deadline is on the log before anybody waits for it.
 pub(super) fn timer(scope: &Arc<Scope>, time: Duration) -> Result<Ask, Error> {
     let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let args = Encoded::plain(Json::of(
-        &[("ms", ms)].into_iter().collect::<std::collections::BTreeMap<_, _>>(),
-    )?);
-    let key = scope.claim(SLEEP, &args.identity)?;
+    let args = Json::of(&BTreeMap::from([("ms", ms)]))?;
+    let key = scope.claim(SLEEP, &args)?;
     let (home, id) = (scope.clone(), key.clone());
     let start = move |mut hold| -> BoxFuture<'static, ()> {
         Box::pin(async move {
@@ -65,11 +63,7 @@ pub(super) type ThreadBody<T> = Box<dyn FnOnce(Arc<Scope>) -> BoxFuture<'static,
 
 /// A thread: known by its name and occurrence, driven like the body that made it.
 pub(super) fn thread<T: Payload>(scope: &Arc<Scope>, name: &str, body: ThreadBody<T>) -> Result<Ask, Error> {
-    let args = Json::of(
-        &[("name", name)]
-            .into_iter()
-            .collect::<std::collections::BTreeMap<_, _>>(),
-    )?;
+    let args = Json::of(&BTreeMap::from([("name", name)]))?;
     let key = scope.claim(THREAD, &args)?;
     let thread = Thread {
         name: name.into(),

@@ -9,7 +9,7 @@ use std::{
 use super::ask;
 use crate::{
     Error, Result,
-    def::{Context as _, Def, Encoded, Entry},
+    def::{Context as _, Def, Entry, encode},
     scope::{Ask, Stop, Taken},
 };
 
@@ -40,7 +40,7 @@ impl<'a, D: Def> Call<'a, D> {
     pub fn new(cx: &'a D::Context, args: D::Args) -> Self {
         let entry = const { &Entry::of::<D>() };
         Self {
-            ask: Encoded::of::<D>(&args).and_then(|args| ask(cx.scope(), entry, args)),
+            ask: encode::<D>(&args).and_then(|args| ask(cx.scope(), entry, args)),
             context: PhantomData,
             def: PhantomData,
         }

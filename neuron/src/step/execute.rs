@@ -3,17 +3,17 @@ use std::{future::Future, sync::Arc, time::Duration};
 use futures::future::BoxFuture;
 use tokio::{sync::oneshot, time::Instant};
 
+use super::halt::{Found, Halt, Next, held};
 use crate::{
     Error, ErrorKind, Json, Millis, Result,
     def::{Encoded, Entry, Ran},
     limits,
-    scope::{Ask, Birth, Burn, Committed, Manner, Past, Record, Recorded, Ruling, Scope, Stop, Then, by_size, contain},
+    scope::{
+        Ask, Birth, Burn, Committed, Fresh, Known, Manner, Past, Record, Recorded, Scope, Stop, Then, by_size, contain,
+    },
     vocabulary::{
         Message,
-        step::{
-            ReplayOnceChanged, Resolved, StepAbandoned, StepAttempted, StepCompleted, StepDoubted, StepFailed,
-            StepStarted,
-        },
+        step::{ReplayOnceChanged, Resolved, StepAbandoned, StepAttempted, StepCompleted, StepFailed, StepStarted},
     },
 };
 
@@ -41,59 +41,37 @@ pub(crate) fn ask(scope: &Arc<Scope>, entry: &'static Entry, args: Encoded) -> R
 }
 
 /// One step being carried out, from its first attempt to its answer.
-struct Execution {
+pub(super) struct Execution {
     /// The scope whose body made the call.
-    home: Arc<Scope>,
-    entry: &'static Entry,
-    key: Arc<str>,
-    args: Encoded,
+    pub(super) home: Arc<Scope>,
+    pub(super) entry: &'static Entry,
+    pub(super) key: Arc<str>,
+    pub(super) args: Encoded,
     /// What the clock of its own scope begins with.
     birth: Millis,
     /// What is on the log below it. It belongs to the key, so every attempt is answered from it.
-    past: Past,
+    pub(super) past: Past,
     /// Ends when the body lets go of the call.
-    held: oneshot::Receiver<()>,
-    attempt: u32,
+    pub(super) held: oneshot::Receiver<()>,
+    pub(super) attempt: u32,
     began: Instant,
     burn: Burn,
     children_ms: u64,
 }
 
-/// Why a step ends without an answer.
-pub(super) enum Halt {
-    /// The body let go of it.
-    Dropped,
-    /// Nothing of the package goes on.
-    Stopped(Stop),
-}
-
-impl From<Error> for Halt {
-    fn from(error: Error) -> Self {
-        let stop = if error.kind() == ErrorKind::Cancelled {
-            Stop::Cancelled
-        } else {
-            Stop::Refused(error)
-        };
-        Self::Stopped(stop)
-    }
-}
-
-/// What comes after an attempt or a ruling.
-enum Next {
-    Again,
-    Answered,
-}
-
 impl Execution {
     async fn run(mut self) {
-        match self.to_answer().await {
+        match self.until_answered().await {
             Ok(()) => self.home.runtime().gained(),
-            Err(Halt::Stopped(stop)) => self.home.runtime().stop(stop),
+            Err(Halt::Stopped(stop)) => {
+                self.home.runtime().stop(stop);
+                self.abandon();
+            }
             Err(Halt::Dropped) => self.abandon(),
         }
     }
 
-    async fn to_answer(&mut self) -> Result<(), Halt> {
+    async fn until_answered(&mut self) -> Result<(), Halt> {
         let is_new = self.home.known(&self.key, |call| {
             call.open == 0 && call.attempts == 0 && call.doubted.is_none()
         });
@@ -128,10 +106,15 @@ impl Execution {
                 name: meta.name.into(),
                 recorded: recorded.to_string(),
             };
-            let pos = self.append(&changed, |_| {}).await?;
+            // A ruling may have been given while nobody was here.
+            let standing = self.home.known(&self.key, |call| call.changed);
+            let pos = match standing {
+                Some(pos) => pos,
+                None => self.append(&changed, |_| {}).await?,
+            };
             return self.ruled(pos).await;
         }
-        let Some(admitted) = self.home.runtime().admits(self.entry, &id, &self.key) else {
+        let Some(admitted) = self.home.runtime().admission_for(|| self.fresh()) else {
             return Ok(Next::Again);
         };
         match held(&mut self.held, admitted).await?? {
@@ -140,12 +123,21 @@ impl Execution {
         }
     }
 
+    fn fresh(&self) -> Fresh {
+        Fresh {
+            scope: self.home.id().clone(),
+            key: self.key.clone(),
+            name: self.entry.meta().name,
+            claims: self.entry.meta().claims(),
+        }
+    }
+
     /// Begins an attempt: on the log before the body acts where that has to be known, else with the next commit.
     async fn start(&mut self) -> Result<(), Halt> {
         let meta = self.entry.meta();
         self.attempt = self.home.known(&self.key, |call| call.attempts) + 1;
         self.began = Instant::now();
-        let is_first = self.home.known(&self.key, |call| call.args.is_none());
+        let is_first = self.home.known(&self.key, |call| !call.told);
         let (args, large) = if is_first {
             by_size("args", self.args.recorded.clone())
         } else {
@@ -162,7 +154,7 @@ impl Execution {
         };
         let mut record = self.record(&started)?.large(large.clone());
         record.unless_cancelled = meta.once;
-        if !meta.once && !self.home.runtime().is_careful() {
+        if !meta.once && record.large.is_none() && !self.home.runtime().is_careful() {
             self.home
                 .known(&self.key, |call| call.started(&started, large.map(|(_, args)| args), 0));
             self.home.runtime().journal.defer(record);
@@ -171,7 +163,7 @@ impl Execution {
         let (home, key) = (self.home.clone(), self.key.clone());
         let note: Then = Box::new(move |place| {
             home.known(&key, |call| {
-                call.started(&started, large.map(|(_, args)| args), place.pos)
+                call.started(&started, large.map(|(_, args)| args), place.pos);
             });
         });
         self.home.runtime().journal.append(record, note).await?;
@@ -207,7 +199,7 @@ impl Execution {
         }
     }
 
-    fn scope(&mut self) -> Arc<Scope> {
+    pub(super) fn scope(&mut self) -> Arc<Scope> {
         let birth = Birth {
             at: self.birth,
             attempt: self.attempt,
@@ -225,7 +217,16 @@ impl Execution {
     async fn failed(&mut self, error: Error) -> Result<Next, Halt> {
         let meta = self.entry.meta();
         if meta.once && !error.is_not_done() {
-            return self.doubt(format!("attempt {} failed: {error}", self.attempt)).await;
+            match self.resolve().await? {
+                Found::Done(output) => {
+                    return self
+                        .complete(output, None, Some(Resolved::Step))
+                        .await
+                        .map(|()| Next::Answered);
+                }
+                Found::Unknown => return self.doubt(format!("attempt {} failed: {error}", self.attempt)).await,
+                Found::NotDone => {}
+            }
         }
         if error.is_terminal() || self.attempt >= meta.attempts {
             return self.fail(error, None).await;
@@ -242,7 +243,7 @@ impl Execution {
         };
         let (home, key, word) = (self.home.clone(), self.key.clone(), attempted.clone());
         self.append(&attempted, move |place| {
-            home.known(&key, |call| call.attempted(&word, place.pos))
+            home.known(&key, |call| call.attempted(&word, place.pos));
         })
         .await?;
         Ok(Next::Again)
@@ -256,102 +257,12 @@ impl Execution {
         held(&mut self.held, tokio::time::sleep(wait)).await
     }
 
-    /// A start without an end: of a step that must never happen twice, or so many of any step that it may be the one
-    /// that kills the process.
-    async fn settle_doubt(&mut self) -> Result<Next, Halt> {
-        let once = self.entry.meta().once;
-        let (open, doubted) = self.home.known(&self.key, |call| (call.open, call.doubted));
-        self.attempt = self.home.known(&self.key, |call| call.attempts) + u32::from(open > 0);
-        if doubted.is_some() || (once && open > 0) {
-            return self.doubt("it began and its end is not on the log".into()).await;
-        }
-        if open >= limits::STARTS_WITHOUT_END_MAX {
-            return self
-                .doubt(format!(
-                    "it began {open} times and never ended; it may be what stops the process"
-                ))
-                .await;
-        }
-        Ok(Next::Again)
-    }
-
-    /// Nobody knows whether it has happened: the step that `resolve` names is asked, then a person.
-    async fn doubt(&mut self, reason: String) -> Result<Next, Halt> {
-        if let Some(found) = self.resolve().await? {
-            return match found {
-                None => Ok(self.undoubted()),
-                Some(output) => self
-                    .complete(output, None, Some(Resolved::Step))
-                    .await
-                    .map(|()| Next::Answered),
-            };
-        }
-        let standing = self.home.known(&self.key, |call| call.doubted);
-        let pos = match standing {
-            Some(pos) => pos,
-            None => {
-                let doubted = StepDoubted {
-                    scope: self.home.id().to_string(),
-                    key: self.key.to_string(),
-                    name: self.entry.meta().name.into(),
-                    attempt: self.attempt,
-                    reason,
-                };
-                let (home, key) = (self.home.clone(), self.key.clone());
-                self.append(&doubted, move |place| {
-                    home.known(&key, |call| call.doubted = Some(place.pos))
-                })
-                .await?
-            }
-        };
-        self.ruled(pos).await
-    }
-
-    /// Asks the step that `resolve` names: `Some(None)` says that it has not happened.
-    async fn resolve(&mut self) -> Result<Option<Option<Json>>, Halt> {
-        let Some(resolver) = self.entry.meta().resolve else {
-            return Ok(None);
-        };
-        let scope = self.scope();
-        let body = resolver.run(scope.clone(), self.args.revealed.clone());
-        let outcome = held(&mut self.held, contain(&scope, body)).await;
-        scope.settle().await;
-        self.past = scope.take_past();
-        match outcome?.map_err(Halt::Stopped)? {
-            Ok(found) if found.json == Json::null() => Ok(Some(None)),
-            Ok(found) => Ok(Some(Some(found.json))),
-            // It could not find out: a person has to.
-            Err(_) => Ok(None),
-        }
-    }
-
-    async fn ruled(&mut self, pos: u64) -> Result<Next, Halt> {
-        let ruling = self.home.runtime().journal.ruling(&self.key, pos);
-        match held(&mut self.held, ruling).await?? {
-            Ruling::Redo => Ok(self.undoubted()),
-            Ruling::Fail(error) => self.fail(error, Some(Resolved::Ruling)).await,
-            Ruling::Done(output) => match self.entry.check(&output) {
-                Ok(()) => self
-                    .complete(output, None, Some(Resolved::Ruling))
-                    .await
-                    .map(|()| Next::Answered),
-                Err(error) => {
-                    let error = error.context("the output that the ruling gives is none of this step");
-                    self.fail(error, Some(Resolved::Ruling)).await
-                }
-            },
-        }
-    }
-
-    fn undoubted(&self) -> Next {
-        self.home.known(&self.key, |call| {
-            call.open = 0;
-            call.doubted = None;
-        });
-        Next::Again
-    }
-
-    async fn complete(&mut self, output: Json, ran: Option<Ran>, resolved: Option<Resolved>) -> Result<(), Halt> {
+    pub(super) async fn complete(
+        &mut self,
+        output: Json,
+        ran: Option<Ran>,
+        resolved: Option<Resolved>,
+    ) -> Result<(), Halt> {
         let (inline, large) = by_size("output", output.clone());
         let schema = self.entry.form().output_schema();
         let completed = StepCompleted {
@@ -376,7 +287,7 @@ impl Execution {
         Ok(())
     }
 
-    async fn fail(&mut self, error: Error, resolved: Option<Resolved>) -> Result<Next, Halt> {
+    pub(super) async fn fail(&mut self, error: Error, resolved: Option<Resolved>) -> Result<Next, Halt> {
         let error = error.settled();
         let failed = StepFailed {
             scope: self.home.id().to_string(),
@@ -394,12 +305,12 @@ impl Execution {
         Ok(Next::Answered)
     }
 
-    /// The body let go of it: that is on the log, if its start is.
+    /// It ends without an answer: that is on the log, if its start is.
     fn abandon(&self) {
         if self.home.known(&self.key, |call| call.open) == 0 {
             return;
         }
-        self.home.known(&self.key, |call| call.abandoned());
+        self.home.known(&self.key, Known::abandoned);
         let abandoned = StepAbandoned {
             scope: self.home.id().to_string(),
             key: self.key.to_string(),
@@ -430,22 +341,17 @@ impl Execution {
     }
 
     /// Appends what the body of the call has to wait for; the `pos` it got.
-    fn append<M: Message, F>(&self, message: &M, then: F) -> impl Future<Output = Result<u64, Error>> + Send + use<M, F>
+    pub(super) fn append<M: Message, F>(
+        &self,
+        message: &M,
+        then: F,
+    ) -> impl Future<Output = Result<u64, Error>> + Send + use<M, F>
     where
         F: FnOnce(Committed) + Send + 'static,
     {
         let journal = self.home.runtime().journal.clone();
         let record = self.record(message);
         async move { Ok(journal.append(record?, Box::new(then)).await?.pos) }
-    }
-}
-
-/// Waits while the body holds on to the call.
-pub(super) async fn held<T>(held: &mut oneshot::Receiver<()>, work: impl Future<Output = T>) -> Result<T, Halt> {
-    tokio::select! {
-        biased;
-        _ = held => Err(Halt::Dropped),
-        value = work => Ok(value),
     }
 }
 

@@ -3,7 +3,9 @@
 mod builtin;
 mod call;
 mod cx;
+mod doubt;
 mod execute;
+mod halt;
 
 pub use call::Call;
 pub use cx::{Cx, test};

@@ -7,10 +7,39 @@ use futures::{
 };
 use serde_json::value::RawValue;
 
-use super::{Input, Written};
-use crate::{Error, ErrorKind, Json, Result, def::Entry, scope::Scope, step::ask};
+use super::{Input, Outline};
+use crate::{
+    Error, ErrorKind, Json, Result,
+    graph::Graph,
+    scope::{Ask, Scope},
+};
+
+/// Makes the call of a row from its arguments, in the order of its parameters.
+pub type MakeCall = fn(&Arc<Scope>, Vec<Json>) -> Result<Ask, Error>;
+
+/// A plan that was written: what is declared, and what runs.
+#[derive(Clone, Debug)]
+pub struct Written {
+    outline: Outline,
+    calls: Vec<MakeCall>,
+    graph: Graph<usize>,
+}
 
 impl Written {
+    /// A plan whose rows are called by `calls`, one each.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] naming the steps of a cycle.
+    pub(super) fn new(outline: Outline, calls: Vec<MakeCall>) -> Result<Self, Error> {
+        let graph = graph(&outline)?;
+        Ok(Self { outline, calls, graph })
+    }
+
+    /// The declared form.
+    pub fn outline(&self) -> &Outline {
+        &self.outline
+    }
+
     /// Runs every row as soon as its edges are satisfied. It is an ordinary body: what makes a body replay makes this
     /// one replay.
     ///
@@ -47,7 +76,7 @@ struct Run {
 
 impl Run {
     fn begin(&mut self, at: usize) -> Result<(), Error> {
-        let (row, entry) = (&self.plan.outline.rows[at], self.plan.entries[at]);
+        let (row, call) = (&self.plan.outline.rows[at], self.plan.calls[at]);
         if let Some(condition) = &row.when
             && !self.resolve(condition)?.decode::<bool>()?
         {
@@ -58,7 +87,7 @@ impl Run {
             let elements: Vec<Box<RawValue>> = list.decode()?;
             let calls = elements
                 .into_iter()
-                .map(|element| self.call(entry, vec![Json::parse(element.get())?]));
+                .map(|element| Ok(output(call(&self.scope, vec![Json::parse(element.get())?])?)));
             let calls = calls.collect::<Result<Vec<_>, Error>>()?;
             self.running.push(Box::pin(async move {
                 let all = try_join_all(calls).await;
@@ -70,23 +99,10 @@ impl Run {
                 .iter()
                 .map(|input| self.resolve(input))
                 .collect::<Result<_, _>>()?;
-            let call = self.call(entry, args)?;
+            let call = output(call(&self.scope, args)?);
             self.running.push(Box::pin(async move { (at, call.await) }));
         }
         Ok(())
-    }
-
-    /// The call of one row, made now, so that rows of equal content keep their order.
-    fn call(&self, entry: &'static Entry, args: Vec<Json>) -> Result<BoxFuture<'static, Result<Json, Error>>, Error> {
-        let params = entry.meta().params;
-        let named = params.iter().map(crate::def::Param::name).zip(args);
-        let args = Json::of(&named.collect::<std::collections::BTreeMap<_, _>>())?;
-        let name = entry.meta().name;
-        let args = entry
-            .normalise(&args)
-            .map_err(|error| error.context(format!("the plan cannot call `{name}`")))?;
-        let ask = ask(&self.scope, entry, args)?;
-        Ok(Box::pin(async move { ask.await.map(|taken| taken.json) }))
     }
 
     fn end(&mut self, at: usize, output: Json) -> Result<(), Error> {
@@ -102,4 +118,29 @@ impl Run {
         let param = |at: usize| self.params.get(at).cloned().ok_or_else(missing);
         input.resolve(&wire, &param)
     }
+}
+
+async fn output(ask: Ask) -> Result<Json, Error> {
+    ask.await.map(|taken| taken.json)
+}
+
+/// The rows and their edges. Only `plan.after` can close a cycle.
+fn graph(outline: &Outline) -> Result<Graph<usize>, Error> {
+    let mut graph = Graph::new();
+    for at in 0..outline.rows.len() {
+        graph.add_node(at);
+    }
+    for (at, row) in outline.rows.iter().enumerate() {
+        for earlier in row.edges() {
+            graph.add_edge(earlier, at).map_err(|cycle| {
+                let steps: Vec<_> = cycle.nodes().iter().map(|at| outline.rows[*at].step.as_str()).collect();
+                let message = format!(
+                    "the plan waits for itself: `{}`; take back one `plan.after`",
+                    steps.join("` → `")
+                );
+                Error::new(ErrorKind::Misuse, message)
+            })?;
+        }
+    }
+    Ok(graph)
 }

@@ -1,0 +1,191 @@
+use std::{
+    fmt,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use futures::task::AtomicWaker;
+
+use super::{
+    gate::Gate,
+    identity::{content, random},
+    journal::Burn,
+    past::Past,
+    runtime::Runtime,
+};
+use crate::{Error, Json, Millis, Result};
+
+/// One body being driven, and what it has been told so far.
+pub struct Scope {
+    pub(super) id: Arc<str>,
+    pub(super) tag: u64,
+    attempt: u32,
+    pub(super) manner: Manner,
+    /// Answers and starts at or before this `pos` belong to earlier attempts.
+    floor: u64,
+    pub(super) runtime: Arc<Runtime>,
+    draws: AtomicU64,
+    gate: Mutex<Gate>,
+    /// Who polls the body; woken by answers and orders.
+    pub(super) driver: Arc<AtomicWaker>,
+    burn: Mutex<Burn>,
+    /// What the calls of the body took, in milliseconds.
+    children_ms: AtomicU64,
+    pub(super) on_idle: Mutex<Option<Hook>>,
+}
+
+/// What else happens when the body is idle and no recorded answer is left to deliver.
+pub type Hook = Arc<dyn Fn(&Arc<Scope>) + Send + Sync>;
+
+/// How a body is driven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// An agent, a thread, an orchestrator: it awaits calls only, so it can be replayed.
+    Replayed,
+    /// A step: it may await anything, so it is not.
+    Free,
+    /// A plain test: nobody drives it, each call opens the gate itself.
+    Undriven,
+}
+
+impl fmt::Debug for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut scope = f.debug_struct("Scope");
+        scope
+            .field("id", &self.id)
+            .field("attempt", &self.attempt)
+            .field("manner", &self.manner);
+        scope.finish_non_exhaustive()
+    }
+}
+
+impl Scope {
+    /// The scope of a body that nobody called: its id is the run's or the package's. `birth` is what its clock says
+    /// before the first answer.
+    pub fn root(runtime: &Arc<Runtime>, id: &str, birth: Millis, manner: Manner) -> Arc<Self> {
+        let past = runtime.take_past(id);
+        Self::new(
+            runtime,
+            id.into(),
+            past,
+            Birth {
+                at: birth,
+                attempt: 1,
+                floor: 0,
+                manner,
+            },
+        )
+    }
+
+    /// The scope of one attempt of a call.
+    pub(crate) fn new(runtime: &Arc<Runtime>, id: Arc<str>, past: Past, birth: Birth) -> Arc<Self> {
+        static TAGS: AtomicU64 = AtomicU64::new(1);
+        let scope = Arc::new(Self {
+            driver: Arc::default(),
+            gate: Mutex::new(Gate::new(&id, past, runtime, birth.at)),
+            id,
+            tag: TAGS.fetch_add(1, Ordering::Relaxed),
+            attempt: birth.attempt,
+            manner: birth.manner,
+            floor: birth.floor,
+            runtime: runtime.clone(),
+            draws: AtomicU64::new(0),
+            burn: Mutex::default(),
+            children_ms: AtomicU64::new(0),
+            on_idle: Mutex::default(),
+        });
+        runtime.opened(scope.tag, scope.driver.clone());
+        scope
+    }
+
+    /// The key of the call that made it, or the id of the run.
+    pub fn id(&self) -> &Arc<str> {
+        &self.id
+    }
+
+    /// What it shares with the other scopes of its package.
+    pub fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
+    }
+
+    /// How its body is driven.
+    pub(crate) fn manner(&self) -> Manner {
+        self.manner
+    }
+
+    /// Which attempt it is, from 1.
+    pub fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// The `at` of the last answer that was delivered: it moves only when the body learns something.
+    pub fn now(&self) -> Millis {
+        self.gate().now
+    }
+
+    /// The next number of the scope's own sequence.
+    pub fn random(&self) -> u64 {
+        let draw = self.draws.fetch_add(1, Ordering::Relaxed) + 1;
+        random(&self.id, draw)
+    }
+
+    /// Adds to what this attempt took.
+    pub fn burn(&self, more: Burn) {
+        *self.burn.lock().unwrap_or_else(PoisonError::into_inner) += more;
+    }
+
+    /// Counts the time of a call of this body, which is no part of its own.
+    pub(crate) fn child_took(&self, ms: u64) {
+        self.children_ms.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    /// How long the calls of this body took, in milliseconds.
+    pub(crate) fn children_ms(&self) -> u64 {
+        self.children_ms.load(Ordering::Relaxed)
+    }
+
+    /// What this attempt took so far.
+    pub fn burnt(&self) -> Burn {
+        *self.burn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `hook` whenever the body is idle and no recorded answer is left to deliver, before new calls start.
+    pub fn on_idle(&self, hook: Hook) {
+        *self.on_idle.lock().unwrap_or_else(PoisonError::into_inner) = Some(hook);
+    }
+
+    /// The key of a call that is made now: content first, then the occurrence among equal ones.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the name has no canonical form.
+    pub fn claim(&self, name: &str, identity: &Json) -> Result<Arc<str>, Error> {
+        let content = content(&self.id, name, identity)?;
+        Ok(self.gate().claim(&content))
+    }
+
+    /// A `once` call of this name that is on the log and that the body has not asked for.
+    pub(crate) fn unclaimed_once(&self, name: &str) -> Option<Arc<str>> {
+        self.gate().unclaimed_once(name, self.floor)
+    }
+
+    pub(super) fn gate(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Scope {
+    fn drop(&mut self) {
+        self.runtime.closed(self.tag);
+    }
+}
+
+/// How a scope begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Birth {
+    pub(crate) at: Millis,
+    pub(crate) attempt: u32,
+    pub(crate) floor: u64,
+    pub(crate) manner: Manner,
+}

@@ -1,0 +1,233 @@
+use std::{
+    sync::{Arc, PoisonError},
+    task::{Context, Poll, Waker},
+};
+
+use tokio::sync::oneshot;
+
+use super::{
+    Manner, Scope,
+    gate::Start,
+    inside::current,
+    journal::{Committed, Record},
+    past::{Answer, Known, Past, Taken},
+    runtime::{Leave, Stop},
+};
+use crate::{
+    Error, ErrorKind, Json, Result,
+    vocabulary::{
+        Message,
+        step::{ReplayDiverged, ReplayReordered, ReplayUnrecorded},
+    },
+};
+
+/// What became of an idle moment.
+pub(super) enum Idle {
+    /// An answer was delivered: the body goes on.
+    Delivered,
+    /// There is nothing to deliver.
+    Nothing,
+    /// The body is driven no further.
+    Stopped(Stop),
+}
+
+impl Scope {
+    /// Whether the call has its answer; if not, it is remembered, and its work starts when the body is idle.
+    pub(super) fn poll(
+        self: &Arc<Self>,
+        key: &Arc<str>,
+        start: &mut Option<Start>,
+        keep: bool,
+        cx: &Context<'_>,
+    ) -> Poll<Result<Taken, Error>> {
+        if current() != self.tag && self.manner != Manner::Undriven {
+            return Poll::Ready(Err(misuse()));
+        }
+        // A step's answers hold for its next attempt too.
+        let keep = keep || self.manner != Manner::Replayed;
+        let mut gate = self.gate();
+        if let Some(taken) = gate.take(key, keep) {
+            return Poll::Ready(taken);
+        }
+        gate.ask(key, start, cx.waker());
+        drop(gate);
+        if self.manner == Manner::Undriven {
+            return self.poll_undriven(key, keep, cx);
+        }
+        Poll::Pending
+    }
+
+    fn poll_undriven(self: &Arc<Self>, key: &Arc<str>, keep: bool, cx: &Context<'_>) -> Poll<Result<Taken, Error>> {
+        loop {
+            match self.idle(cx.waker()) {
+                Idle::Stopped(stop) => return Poll::Ready(Err(stop.into_error())),
+                Idle::Nothing => return Poll::Pending,
+                Idle::Delivered => {
+                    if let Some(taken) = self.gate().take(key, keep) {
+                        return Poll::Ready(taken);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Makes a call start at the next idle moment, waited for or not.
+    pub(super) fn enqueue(&self, key: &Arc<str>, start: Start) {
+        self.gate().enqueue(key, start);
+    }
+
+    /// The body let go of a call.
+    pub(super) fn forget(&self, key: &str) {
+        self.gate().forget(key);
+    }
+
+    /// The one moment at which a body learns something and at which work begins: it is pending, and nothing woke it.
+    ///
+    /// The gate is never held while the journal is called: the journal calls [`answer`](Self::answer).
+    pub(super) fn idle(self: &Arc<Self>, waker: &Waker) -> Idle {
+        self.driver.register(waker);
+        match self.runtime.leave(self.manner == Manner::Replayed) {
+            Leave::Go => {}
+            Leave::Wait => return Idle::Nothing,
+            Leave::Stop(stop) => return Idle::Stopped(stop),
+        }
+        let mut gate = self.gate();
+        let Some(delivery) = gate.deliver() else {
+            drop(gate);
+            return self.begin();
+        };
+        drop(gate);
+        delivery.wakers.into_iter().for_each(Waker::wake);
+        for fresh in &delivery.reordered {
+            self.report(&ReplayReordered {
+                scope: self.id.to_string(),
+                key: fresh.key.to_string(),
+                name: fresh.name.clone(),
+                used: delivery.call.key.to_string(),
+                used_name: delivery.call.name.clone(),
+                pos: delivery.call.pos,
+            });
+        }
+        match delivery.reordered.first().filter(|_| self.runtime.strict) {
+            None => Idle::Delivered,
+            Some(fresh) => self.hold(format!(
+                "`{}` ran before `{}` was asked for, whose answer is on the log at {}",
+                fresh.name, delivery.call.name, delivery.call.pos
+            )),
+        }
+    }
+
+    /// Starts what was asked for since the last idle moment.
+    fn begin(self: &Arc<Self>) -> Idle {
+        let hook = self.on_idle.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(hook) = hook {
+            hook(self);
+        }
+        let replayed = self.manner == Manner::Replayed;
+        let mut gate = self.gate();
+        for (key, start) in gate.take_starts() {
+            let (hold, letting_go) = oneshot::channel();
+            // Under the lock, so that the work cannot end before it counts as running.
+            let task = tokio::spawn(start(letting_go));
+            gate.began(key, hold, task, replayed);
+        }
+        let unrecorded = replayed && gate.is_unrecorded();
+        drop(gate);
+        if unrecorded {
+            self.report(&ReplayUnrecorded {
+                scope: self.id.to_string(),
+            });
+            if self.runtime.strict {
+                return self.hold("the body awaits what is not on the log; await calls of its context only".into());
+            }
+        }
+        Idle::Nothing
+    }
+
+    /// Hands an answer over. The journal does it in commit order.
+    pub fn answer(&self, key: &Arc<str>, name: &str, place: Committed, outcome: Result<Json, Error>) {
+        self.answered(key, name, Answer::new(place, outcome));
+    }
+
+    pub(crate) fn answered(&self, key: &Arc<str>, name: &str, answer: Answer) {
+        let Some(waiting) = self.gate().answer(key, name, answer) else {
+            return;
+        };
+        if self.manner == Manner::Undriven {
+            waiting.into_iter().for_each(Waker::wake);
+        } else {
+            self.driver.wake();
+        }
+    }
+
+    /// Reads or changes what is known of a call.
+    pub(crate) fn known<R>(&self, key: &str, change: impl FnOnce(&mut Known) -> R) -> R {
+        change(self.gate().past.call(key))
+    }
+
+    /// The recorded answer of a call, delivered or not.
+    pub fn recorded(&self, key: &str) -> Option<Result<Json, Error>> {
+        let gate = self.gate();
+        gate.past
+            .get(key)
+            .and_then(|call| Some(call.answer.as_ref()?.outcome.clone()))
+    }
+
+    /// Lets go of all work and waits until it has ended, so that nothing of this scope is committed after its answer.
+    pub(crate) async fn settle(&self) {
+        let ending = self.gate().let_go();
+        // What a task panicked with, its own body has recorded.
+        futures::future::join_all(ending).await;
+    }
+
+    /// Takes what is on the log of the scope, for the next attempt.
+    pub(crate) fn take_past(&self) -> Past {
+        std::mem::take(&mut self.gate().past)
+    }
+
+    /// Reports the answers that a body which has ended never asked for.
+    pub(super) fn diverged(&self) -> Result<(), Stop> {
+        if self.manner != Manner::Replayed {
+            return Ok(());
+        }
+        let unasked = self.gate().unasked();
+        for answer in &unasked {
+            self.report(&ReplayDiverged {
+                scope: self.id.to_string(),
+                key: answer.key.to_string(),
+                name: answer.name.clone(),
+                pos: answer.pos,
+            });
+        }
+        let Some(first) = unasked.first().filter(|_| self.runtime.strict) else {
+            return Ok(());
+        };
+        let message = format!(
+            "the log holds an answer of `{}` at {} that the code no longer asks for",
+            first.name, first.pos
+        );
+        match self.hold(message) {
+            Idle::Stopped(stop) => Err(stop),
+            _ => Ok(()),
+        }
+    }
+
+    fn hold(&self, message: String) -> Idle {
+        let stop = Stop::Held(Error::new(ErrorKind::Diverged, message));
+        self.runtime.stop(stop.clone());
+        Idle::Stopped(stop)
+    }
+
+    /// Puts a finding on the log, without waiting for it.
+    fn report<M: Message>(&self, message: &M) {
+        match Record::of(&self.id, &Arc::from(""), message) {
+            Ok(record) => self.runtime.journal.defer(record),
+            Err(error) => self.runtime.stop(Stop::Refused(error)),
+        }
+    }
+}
+
+fn misuse() -> Error {
+    let message = "a call is awaited by the body that made it; use `cx.spawn_thread` for a task of its own";
+    Error::new(ErrorKind::Misuse, message)
+}
