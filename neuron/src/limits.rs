@@ -72,6 +72,8 @@ pub const STARTS_WITHOUT_END_MAX: u32 = 3;
 pub const RENEGOTIATIONS_MAX: u32 = 3;
 /// A hung owner is taken over after three polls of a third of this.
 pub const OWNER_TTL: Duration = Duration::from_secs(9);
+/// How often a serving process looks for unfinished runs.
+pub const SERVE_POLL: Duration = Duration::from_secs(1);
 /// Unfinished runs recovered at once.
 pub const RECOVERED_AT_ONCE_MAX: usize = 64;
 

@@ -127,10 +127,12 @@ impl Fact {
             Self::Redeclared(fact) => {
                 PlanRedeclared(fact.clone()).draft(catalog::plan(&fact.token), Author::from(&fact.token))?
             }
+            Self::Amended(fact) => fact.draft(catalog::plan(&fact.token), Author::from(&fact.token))?,
+            Self::Deviated(fact) => fact.draft(catalog::plan(&fact.token), Author::from(&fact.token))?,
             Self::Go(fact) => fact.draft(catalog::clearance(run), own())?.key(&fact.package)?,
             Self::Objected(fact) => fact.draft(catalog::clearance(run), own())?.key(&fact.package)?,
             Self::Denied(fact) => fact.draft(catalog::clearance(run), own())?.key(&fact.package)?,
-            Self::Created(_) | Self::Amended(_) | Self::Deviated(_) | Self::Ended { .. } | Self::Concluded(_) => {
+            Self::Created(_) | Self::Ended { .. } | Self::Concluded(_) => {
                 return Ok(None);
             }
         };

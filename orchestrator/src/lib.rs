@@ -14,7 +14,10 @@ pub mod board;
 pub mod clearance;
 pub mod fact;
 pub mod package;
+pub mod prelude;
 pub mod protocol;
 pub mod ruling;
+mod shell;
 
 pub use neuron;
+pub use shell::{Assign, Board, Builder, Neuron, Package, Recovered, Run, Running, Target, Work, order};

@@ -72,7 +72,11 @@ impl Form {
     }
 
     /// The same arguments with every set in the order of its elements' canonical text.
-    pub(crate) fn in_order(&self, args: Json) -> Result<Json, Error> {
+    ///
+    /// # Errors
+    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if they have no canonical form, which recorded ones have.
+    #[doc(hidden)]
+    pub fn in_order(&self, args: Json) -> Result<Json, Error> {
         if !self.has_sets {
             return Ok(args);
         }

@@ -50,6 +50,8 @@ pub struct PlanRedeclared(pub PlanDeclared);
 pub struct PlanAmended {
     /// The package.
     pub package: String,
+    /// Who executes it.
+    pub token: TokenId,
     /// Key of the step.
     pub step: String,
     /// Name of the step.
@@ -68,6 +70,8 @@ pub struct PlanAmended {
 pub struct PlanDeviated {
     /// The package.
     pub package: String,
+    /// Who executes it.
+    pub token: TokenId,
     /// Key of the step.
     pub step: String,
     /// Name of the step.

@@ -124,6 +124,14 @@ impl Claims {
         ours.chain(theirs).map(String::as_str).min()
     }
 
+    /// Whether everything that another asks for is asked for here.
+    pub fn covers(&self, other: &Self) -> bool {
+        let used = |(resource, count): (&String, &u32)| {
+            self.owns.contains(resource) || self.uses.get(resource).is_some_and(|held| held >= count)
+        };
+        other.uses.iter().all(used) && other.owns.is_subset(&self.owns) && other.once.is_subset(&self.once)
+    }
+
     /// Whether it owns or uses a resource.
     pub fn touches(&self, resource: &str) -> bool {
         self.owns.contains(resource) || self.uses.contains_key(resource)

@@ -107,6 +107,7 @@ impl Beat<'_> {
         if known.is_none() {
             self.record(Fact::Amended(PlanAmended {
                 package: key.to_string(),
+                token: self.state.package(place).assigned.token.clone(),
                 step: step.clone(),
                 name,
                 claims: claims.clone(),

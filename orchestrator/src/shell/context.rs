@@ -1,0 +1,122 @@
+use std::{fmt, sync::Arc, time::Duration};
+
+use neuron::{
+    Context, Cx, Millis, Result,
+    plan::{Input, Inputs, IntoInput},
+    scope::{Answer, Scope},
+};
+
+use super::{Assign, Package, body::Body};
+
+/// What an orchestrator is given: the one place where work is assigned.
+///
+/// It is no [`Cx`], so an orchestrator cannot run a step that nobody cleared:
+///
+/// ```compile_fail
+/// # use orchestrator::prelude::*;
+/// #[step]
+/// async fn pay(_cx: &Cx, cents: u64) -> Result<u64> { Ok(cents) }
+/// #[orchestrator]
+/// async fn shop(board: &Board, cents: u64) -> Result<u64> {
+///     Ok(pay(board, cents).await?) // expected `&Cx`, found `&Board`
+/// }
+/// ```
+pub struct Board {
+    cx: Cx,
+    body: Arc<Body>,
+}
+
+impl Context for Board {
+    fn scope(&self) -> &Arc<Scope> {
+        self.cx.scope()
+    }
+
+    fn of(scope: Arc<Scope>) -> Self {
+        let body = Arc::new(Body::new(scope.clone()));
+        let idle = Arc::downgrade(&body);
+        scope.on_idle(Arc::new(move |_| {
+            if let Some(body) = idle.upgrade() {
+                body.flush();
+            }
+        }));
+        Self {
+            cx: Cx::of(scope),
+            body,
+        }
+    }
+}
+
+impl Board {
+    /// Lays a package on the board: an agent, a plan, or another orchestrator. Nothing runs before the board is cleared,
+    /// which is when this body can go no further without an answer.
+    ///
+    /// Each argument is a value, or a [`Package`] whose output it will be: an edge.
+    pub fn assign<M, A: Assign<M>>(&self, what: A, args: impl Inputs<Self, A::Args>) -> Package<A::Output> {
+        let laid = args
+            .into_inputs(self)
+            .and_then(|inputs| self.body.lay(what.work()?, inputs));
+        Package::new(&self.body, laid)
+    }
+
+    /// The time of the last answer that this body was given; before the first, of the run's or package's beginning. A
+    /// replay reads the same.
+    pub fn now(&self) -> Millis {
+        self.cx.now()
+    }
+
+    /// The next of this body's own random numbers. A replay draws the same.
+    pub fn random(&self) -> u64 {
+        self.cx.random()
+    }
+
+    /// Waits. The timer is on the log: a restart waits for the rest.
+    pub fn sleep(&self, time: Duration) -> Answer<'_, ()> {
+        self.cx.sleep(time)
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        // What was assigned and never awaited still runs.
+        self.body.flush();
+    }
+}
+
+impl fmt::Debug for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Board")
+            .field("body", &self.body)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> IntoInput<Board, T> for Package<T> {
+    fn into_input(self, board: &Board) -> Result<Input, neuron::Error> {
+        (&self).into_input(board)
+    }
+}
+
+impl<T> IntoInput<Board, T> for &Package<T> {
+    fn into_input(self, board: &Board) -> Result<Input, neuron::Error> {
+        self.place_on(&board.body).map(Input::Wire)
+    }
+}
+
+impl<T> IntoInput<Board, Vec<T>> for Vec<Package<T>> {
+    fn into_input(self, board: &Board) -> Result<Input, neuron::Error> {
+        self.as_slice().into_input(board)
+    }
+}
+
+impl<T> IntoInput<Board, Vec<T>> for &Vec<Package<T>> {
+    fn into_input(self, board: &Board) -> Result<Input, neuron::Error> {
+        self.as_slice().into_input(board)
+    }
+}
+
+impl<T> IntoInput<Board, Vec<T>> for &[Package<T>] {
+    fn into_input(self, board: &Board) -> Result<Input, neuron::Error> {
+        let places = self.iter().map(|package| package.place_on(&board.body));
+        places.collect::<Result<_, _>>().map(Input::Wires)
+    }
+}

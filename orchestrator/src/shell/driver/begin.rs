@@ -1,0 +1,156 @@
+//! A run is taken up: from nothing, or where its log ends.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use neuron::{
+    Error, ErrorKind, Receipt, Result, TokenId,
+    ownership::{Claimed, Takeover},
+    scope,
+    token::{Control, Orders},
+    topic::catalog,
+};
+use tokio::sync::mpsc;
+use tracing::Instrument as _;
+
+use super::{
+    super::{
+        admission::Gatekeeper,
+        body::Link,
+        execute::{Seat, execute, told},
+        neuron::Inner,
+        scribe::Scribe,
+        standing::Created,
+        supervise::Errand,
+    },
+    Driver,
+};
+use crate::{
+    board::{BoardView, facts},
+    package::Key,
+    protocol::{Event, Order, State},
+};
+
+impl Driver {
+    /// A run that has just begun.
+    pub(crate) fn begin(inner: &Arc<Inner>, errand: &Errand, claim: &Claimed, created: &Receipt) -> Self {
+        let owner = (claim.name.clone(), claim.epoch);
+        let (link, signals) = mpsc::unbounded_channel();
+        Self {
+            inner: inner.clone(),
+            id: errand.id.clone(),
+            scribe: Scribe::new(inner.ledger.clone(), errand.id.clone(), owner.clone()),
+            owner,
+            taken_over: false,
+            resumed: false,
+            birth: created.at,
+            state: State::default(),
+            jobs: HashMap::new(),
+            body: None,
+            output: None,
+            link,
+            signals,
+            entry: errand.entry,
+            args: errand.args.revealed.clone(),
+            tokens: BTreeSet::new(),
+        }
+    }
+
+    /// A run that another incarnation left, read from its log.
+    pub(crate) async fn resume(
+        inner: &Arc<Inner>,
+        errand: &Errand,
+        claim: Claimed,
+        created: Created,
+    ) -> Result<Self, Error> {
+        let (ledger, id) = (inner.ledger.clone(), errand.id.clone());
+        let read = tokio::task::spawn_blocking(move || facts(&ledger, &id)).await;
+        let facts = read.map_err(|error| Error::new(ErrorKind::Io, error))??;
+        let Created { envelope, .. } = created;
+        let receipt = Receipt {
+            topic: envelope.topic,
+            seq: envelope.seq,
+            id: envelope.id,
+            pos: envelope.pos,
+            at: envelope.at,
+            deduplicated: false,
+        };
+        let mut driver = Self::begin(inner, errand, &claim, &receipt);
+        let mut board = BoardView::default();
+        for (envelope, fact) in &facts {
+            board.record(fact)?;
+            driver.scribe.stands(envelope, fact);
+        }
+        driver.state = State::resume(board);
+        driver.resumed = true;
+        driver.taken_over = matches!(claim.from, Takeover::Dead | Takeover::Hung);
+        tracing::info!(
+            packages = driver.state.board().packages().len(),
+            "the run goes on where its log ends"
+        );
+        Ok(driver)
+    }
+
+    /// Orders that were given before this process listened.
+    pub(super) async fn obey_standing_orders(&mut self) -> Result<(), Error> {
+        self.obey(None).await?;
+        let packages = self.state.board().packages().iter();
+        let tokens: Vec<TokenId> = packages.map(|package| package.assigned.token.clone()).collect();
+        for token in tokens {
+            self.connect(&token);
+            self.obey(Some(token)).await?;
+        }
+        Ok(())
+    }
+
+    async fn obey(&mut self, token: Option<TokenId>) -> Result<(), Error> {
+        let topic = token
+            .as_ref()
+            .map_or_else(|| catalog::run_control(&self.id), catalog::control);
+        if self.inner.ledger.store().head(&topic)? == 0 {
+            return Ok(());
+        }
+        let Orders { paused, cancelled, .. } = self.inner.ledger.fold(&Control::new(topic), None)?.state;
+        let pause = paused.then_some(Order::Pause);
+        let cancel = cancelled.map(|because| Order::Cancel { because });
+        for order in pause.into_iter().chain(cancel) {
+            let token = token.clone();
+            self.advance(Event::Ordered { token, order }).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn start_body(&mut self) -> Result<(), Error> {
+        if self.state.conclusion().is_some() {
+            return Ok(());
+        }
+        let mut seat = Seat::of_orchestrator(&self.id, self.owner.clone(), None);
+        (seat.resumed, seat.taken_over) = (self.resumed, self.taken_over);
+        let runtime = seat.runtime(&self.inner, self.shared(None), None::<Gatekeeper>).await?;
+        self.body = Some(runtime.clone());
+        let (link, id, birth) = (self.link.clone(), self.id.to_string(), self.birth);
+        let (entry, args) = (self.entry, self.args.clone());
+        let driven = async move {
+            let body = move |scope| {
+                let body = entry.run(scope, args);
+                Ok(Box::pin(async move { body.await.map(|ran| ran.json) }) as _)
+            };
+            let ended = execute(runtime, &id, birth, Box::new(body)).await;
+            let _ = link.send(told(None, ended));
+        };
+        tokio::spawn(driven.in_current_span());
+        Ok(())
+    }
+
+    /// The program's state, with what links an orchestrator's body to this run.
+    pub(super) fn shared(&self, within: Option<Key>) -> scope::State {
+        let mut state = self.inner.state.clone();
+        state.insert(Link {
+            signals: self.link.clone(),
+            within,
+        });
+        state
+    }
+}

@@ -1,0 +1,178 @@
+mod begin;
+mod carry;
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use neuron::{
+    Error, ErrorKind, Json, Millis, Result, RunId, TokenId,
+    def::Entry,
+    scope::{Runtime, Stop},
+    vocabulary::orchestration::PackageAssigned,
+};
+use tokio::sync::mpsc;
+
+use super::{
+    body::Body,
+    job::{Job, Laid},
+    neuron::Inner,
+    scribe::Scribe,
+    signal::{Signal, Signals},
+    standing::{End, cancelled},
+};
+use crate::{
+    fact::Conclusion,
+    package::Key,
+    protocol::{Assignment, Event, State},
+};
+
+/// Brings one run to its end in this process: the only one that rules and appends for it.
+pub(crate) struct Driver {
+    inner: Arc<Inner>,
+    id: RunId,
+    owner: (String, u64),
+    taken_over: bool,
+    /// Whether the log held something of the run when it was taken up.
+    resumed: bool,
+    birth: Millis,
+    state: State,
+    scribe: Scribe,
+    jobs: HashMap<Key, Job>,
+    body: Option<Arc<Runtime>>,
+    output: Option<Json>,
+    link: Signals,
+    signals: mpsc::UnboundedReceiver<Signal>,
+    entry: &'static Entry,
+    args: Json,
+    tokens: BTreeSet<TokenId>,
+}
+
+impl Driver {
+    /// Drives the run until it ends, or until this process may or can drive it no further.
+    pub(crate) async fn drive(mut self) -> End {
+        let end = self.run_out().await;
+        if let Err(error) = &end
+            && self.state.conclusion().is_none()
+        {
+            tracing::warn!(%error, "the run is left without an end");
+            self.stop_all(error);
+        }
+        self.inner.switchboard.disconnect(&self.id, &self.tokens);
+        end
+    }
+
+    async fn run_out(&mut self) -> End {
+        self.inner.switchboard.connect_run(&self.id, &self.link);
+        self.obey_standing_orders().await?;
+        self.start_body().await?;
+        loop {
+            if let Some(conclusion) = self.state.conclusion() {
+                return match conclusion.clone() {
+                    Conclusion::Completed => Ok(self.output.take().unwrap_or_else(Json::null)),
+                    Conclusion::Failed(error) => Err(error),
+                    Conclusion::Cancelled { because } => Err(cancelled(because)),
+                };
+            }
+            let signal = self.signals.recv().await;
+            let signal = signal.ok_or_else(|| Error::new(ErrorKind::Misuse, "nobody signals the run's driver"))?;
+            self.take(signal).await?;
+        }
+    }
+
+    fn connect(&mut self, token: &TokenId) {
+        self.inner.switchboard.connect_token(token, &self.link);
+        self.tokens.insert(token.clone());
+    }
+
+    async fn take(&mut self, signal: Signal) -> Result<(), Error> {
+        let event = match signal {
+            Signal::Assigned { body, packages } => return self.assigned(&body, packages).await,
+            Signal::Ended { package, outcome } => {
+                let Some(job) = self.jobs.get_mut(&package) else {
+                    return Ok(());
+                };
+                job.runtime = None;
+                let (output, outcome) = split(outcome);
+                job.output = output;
+                Event::Ended { package, outcome }
+            }
+            Signal::Amended {
+                package,
+                step,
+                name,
+                claims,
+                reply,
+            } => {
+                // A package that was stopped meanwhile asks in vain.
+                let Some(job) = self.jobs.get_mut(&package).filter(|job| job.runtime.is_some()) else {
+                    return Ok(());
+                };
+                job.asking.insert(step.clone(), reply);
+                Event::Amended {
+                    package,
+                    step,
+                    name,
+                    claims,
+                }
+            }
+            Signal::Ordered { token, order } => Event::Ordered { token, order },
+            Signal::BodyEnded { outcome } => {
+                let (output, outcome) = split(outcome);
+                self.output = output;
+                Event::BodyEnded { outcome }
+            }
+            Signal::Broken(error) => return Err(error),
+        };
+        self.advance(event).await
+    }
+
+    async fn assigned(&mut self, body: &Arc<Body>, laid: Vec<Laid>) -> Result<(), Error> {
+        let within = body.link().and_then(|link| link.within.clone());
+        let mut packages = Vec::with_capacity(laid.len());
+        for laid in laid {
+            let assigned = self.assignment(body, &laid)?;
+            self.connect(&assigned.token);
+            packages.push(Assignment {
+                assigned,
+                edges: laid.edges(body),
+                known: true,
+            });
+            self.jobs.insert(laid.key.clone(), Job::new(laid, body.clone()));
+        }
+        self.advance(Event::Assigned { within, packages }).await
+    }
+
+    fn assignment(&self, body: &Body, laid: &Laid) -> Result<PackageAssigned, Error> {
+        let occurrence = laid.key.rsplit_once('#').and_then(|(_, digits)| digits.parse().ok());
+        Ok(PackageAssigned {
+            scope: body.scope.id().to_string(),
+            key: laid.key.to_string(),
+            name: laid.work.name.into(),
+            kind: laid.work.kind,
+            occurrence: occurrence.unwrap_or(1),
+            token: TokenId::mint(laid.work.name, &self.id, &laid.key, 1)?,
+            attempt: 1,
+            args: Some(laid.literals()?),
+            claims: laid.work.claims.clone(),
+            estimate: laid.work.estimate,
+            priority: 0,
+        })
+    }
+
+    /// Nothing of this run is driven any further in this process.
+    fn stop_all(&self, error: &Error) {
+        let running = self.jobs.values().filter_map(|job| job.runtime.as_ref());
+        for runtime in running.chain(&self.body) {
+            runtime.stop(Stop::Refused(error.clone()));
+        }
+    }
+}
+
+fn split(outcome: Result<Json, Error>) -> (Option<Json>, Result<(), Error>) {
+    match outcome {
+        Ok(output) => (Some(output), Ok(())),
+        Err(error) => (None, Err(error)),
+    }
+}

@@ -1,0 +1,122 @@
+use std::sync::Arc;
+
+use neuron::{
+    Author, Cause, Error, ErrorKind, Json, Ledger, Millis, Result, RunId, TokenId, Topic,
+    agent::{LedgerJournal, Place, history},
+    schema::Upcasters,
+    scope::{Admission, History, Manner, Runtime, Scope, State, Stop, contain},
+    topic::catalog,
+};
+
+use super::{assign::Prepared, neuron::Inner, signal::Signal};
+use crate::package::Key;
+
+/// Where a body writes, and whom it obeys.
+pub(crate) struct Seat {
+    pub(crate) topic: Topic,
+    pub(crate) author: Author,
+    pub(crate) owner: (String, u64),
+    pub(crate) control: Vec<Topic>,
+    pub(crate) cause: Option<Cause>,
+    /// Whether the log may hold something of it already.
+    pub(crate) resumed: bool,
+    /// Whether the owner before this one died.
+    pub(crate) taken_over: bool,
+}
+
+impl Seat {
+    /// The seat of an orchestrator's body: the run's, or that of the package with this token.
+    pub(crate) fn of_orchestrator(run: &RunId, owner: (String, u64), token: Option<&TokenId>) -> Self {
+        Self {
+            topic: catalog::lifecycle(run),
+            author: Author::from(run),
+            owner,
+            control: std::iter::once(catalog::run_control(run))
+                .chain(token.map(catalog::control))
+                .collect(),
+            cause: None,
+            resumed: false,
+            taken_over: false,
+        }
+    }
+
+    /// The seat of an agent, or of the rows of a plan.
+    pub(crate) fn of_token(run: &RunId, token: &TokenId, owner: (String, u64)) -> Self {
+        Self {
+            topic: catalog::steps(token),
+            author: Author::from(token),
+            owner,
+            control: vec![catalog::run_control(run), catalog::control(token)],
+            cause: None,
+            resumed: false,
+            taken_over: false,
+        }
+    }
+
+    /// What the scopes of the body share.
+    pub(crate) async fn runtime(
+        self,
+        inner: &Inner,
+        state: State,
+        admission: Option<impl Admission>,
+    ) -> Result<Arc<Runtime>, Error> {
+        let past = if self.resumed {
+            past(inner.ledger.clone(), self.topic.clone()).await?
+        } else {
+            History::new()
+        };
+        let place = Place {
+            topic: self.topic,
+            author: self.author,
+            owner: self.owner,
+            control: self.control,
+            cause: self.cause,
+        };
+        let upcasters: Arc<Upcasters> = inner.upcasters.clone();
+        let journal = Arc::new(LedgerJournal::new(inner.ledger.clone(), place, upcasters));
+        let runtime = Runtime::new(journal)
+            .history(past)
+            .code(inner.registry.clone())
+            .state(state)
+            .strict(inner.strict)
+            .taken_over(self.taken_over);
+        Ok(Arc::new(match admission {
+            Some(admission) => runtime.admission(Arc::new(admission)),
+            None => runtime,
+        }))
+    }
+}
+
+async fn past(ledger: Ledger, topic: Topic) -> Result<History, Error> {
+    let read = tokio::task::spawn_blocking(move || history(&ledger, [topic])).await;
+    read.map_err(|error| Error::new(ErrorKind::Io, error))?
+}
+
+/// Drives a body to its end; `Err` if it was left without one.
+pub(crate) async fn execute(
+    runtime: Arc<Runtime>,
+    id: &str,
+    birth: Millis,
+    body: Prepared,
+) -> Result<Result<Json, Error>, Stop> {
+    let scope = Scope::root(&runtime, id, birth, Manner::Replayed);
+    match body(scope.clone()) {
+        Ok(body) => contain(&scope, body).await,
+        Err(error) => Ok(Err(error)),
+    }
+}
+
+/// What the driver is told of a body that was left or has ended.
+pub(crate) fn told(package: Option<Key>, ended: Result<Result<Json, Error>, Stop>) -> Signal {
+    let outcome = match ended {
+        Ok(outcome) => outcome.map_err(Error::settled),
+        Err(Stop::Cancelled) => Err(Stop::Cancelled.into_error()),
+        // An append that expected no cancel met one.
+        Err(Stop::Refused(error)) if error.kind() == ErrorKind::Cancelled => Err(error),
+        Err(Stop::Refused(error) | Stop::Held(error)) => return Signal::Broken(error),
+    };
+    match package {
+        Some(package) => Signal::Ended { package, outcome },
+        None => Signal::BodyEnded { outcome },
+    }
+}

@@ -1,0 +1,29 @@
+//! The shell: it drives bodies, carries out what the protocol commands, and keeps the log.
+
+mod admission;
+mod assign;
+mod body;
+mod builder;
+mod context;
+mod driver;
+mod execute;
+mod handle;
+mod job;
+mod neuron;
+mod order;
+mod recover;
+mod run;
+mod scribe;
+mod signal;
+mod standing;
+mod supervise;
+mod switchboard;
+
+pub use assign::{Assign, Work};
+pub use builder::Builder;
+pub use context::Board;
+pub use handle::Package;
+pub use neuron::Neuron;
+pub use order::{Target, order};
+pub use recover::Recovered;
+pub use run::{Run, Running};
