@@ -174,71 +174,65 @@ struct Said {
 
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
-    Index(usize),
     Seq(u64),
-    Envelope(Topic, u64),
+    Envelope(EnvelopeRef),
+    /// Named by a draft, and not to be found: no stored batch says that.
+    Nowhere,
 }
 
 impl RecordedBatch {
-    /// What a new batch says. Its epoch is left out: the same content may come from a later owner.
-    pub(crate) fn of_drafts(drafts: &[Prepared]) -> Self {
-        Self(
-            drafts
-                .iter()
-                .map(|draft| Said {
-                    topic: draft.topic.clone(),
-                    body: draft.body.clone(),
-                    headers: draft
-                        .said
-                        .iter()
-                        .filter(|(key, _)| key != Reserved::Epoch.key())
-                        .cloned()
-                        .collect(),
-                    parent: draft.parent.as_ref().and_then(|parent| match parent {
-                        Parent::Index(index) => Some(Place::Index(*index)),
-                        Parent::Seq(seq) => Some(Place::Seq(*seq)),
-                        Parent::Deferred(deferred) => deferred.place().map(|receipt| Place::Seq(receipt.seq)),
-                    }),
-                    cause: draft.cause.as_ref().and_then(|cause| match cause {
-                        Cause::Index(index) => Some(Place::Index(*index)),
-                        Cause::Envelope(envelope) => Some(Place::Envelope(envelope.topic.clone(), envelope.seq)),
-                        Cause::Deferred(deferred) => deferred
-                            .place()
-                            .map(|receipt| Place::Envelope(receipt.topic.clone(), receipt.seq)),
-                    }),
-                })
-                .collect(),
-        )
+    /// What a new batch says, its indexes read as places in the `stored` batch that it may repeat. Its epoch is left
+    /// out: the same content may come from a later owner.
+    pub(crate) fn of_drafts(drafts: &[Prepared], stored: &[super::Envelope]) -> Self {
+        Self(drafts.iter().map(|draft| said(draft, stored)).collect())
     }
 
     /// What a stored batch said, in its order.
     pub(crate) fn of_envelopes(envelopes: &[super::Envelope]) -> Result<Self, Error> {
-        let index = |topic: &Topic, seq: u64| {
-            envelopes
-                .iter()
-                .position(|envelope| envelope.topic == *topic && envelope.seq == seq)
-        };
-        let said = envelopes.iter().enumerate().map(|(here, envelope)| {
-            let cause: Option<EnvelopeRef> = envelope.headers.decode(Reserved::CausedBy.key());
+        let said = envelopes.iter().map(|envelope| {
+            let others = [Reserved::CausedBy.key(), Reserved::Epoch.key()];
+            let headers = envelope.headers.iter().filter(|header| !others.contains(&&*header.key));
             Ok(Said {
                 topic: envelope.topic.clone(),
                 body: Json::of(&envelope.body)?,
-                headers: envelope
-                    .headers
-                    .iter()
-                    .filter(|header| ![Reserved::CausedBy.key(), Reserved::Epoch.key()].contains(&&*header.key))
+                headers: headers
                     .map(|header| (header.key.clone(), header.value.clone()))
                     .collect(),
-                parent: envelope.parent_seq.map(|seq| match index(&envelope.topic, seq) {
-                    Some(earlier) if earlier < here => Place::Index(earlier),
-                    _ => Place::Seq(seq),
-                }),
-                cause: cause.map(|cause| match index(&cause.topic, cause.seq) {
-                    Some(earlier) if earlier < here => Place::Index(earlier),
-                    _ => Place::Envelope(cause.topic, cause.seq),
-                }),
+                parent: envelope.parent_seq.map(Place::Seq),
+                cause: envelope.cause().map(Place::Envelope),
             })
         });
         Ok(Self(said.collect::<Result<_, Error>>()?))
+    }
+}
+
+fn said(draft: &Prepared, stored: &[super::Envelope]) -> Said {
+    let headers = draft.said.iter().filter(|(key, _)| key != Reserved::Epoch.key());
+    let parent = draft.parent.as_ref().map(|parent| {
+        let seq = match parent {
+            Parent::Index(index) => stored.get(*index).map(|envelope| envelope.seq),
+            Parent::Seq(seq) => Some(*seq),
+            Parent::Deferred(deferred) => deferred.place().map(|receipt| receipt.seq),
+        };
+        seq.map_or(Place::Nowhere, Place::Seq)
+    });
+    let cause = draft.cause.as_ref().map(|cause| {
+        let reference = match cause {
+            Cause::Index(index) => stored.get(*index).map(super::Envelope::reference),
+            Cause::Envelope(reference) => Some(reference.clone()),
+            Cause::Deferred(deferred) => deferred.place().map(|receipt| EnvelopeRef {
+                topic: receipt.topic,
+                seq: receipt.seq,
+                id: receipt.id,
+            }),
+        };
+        reference.map_or(Place::Nowhere, Place::Envelope)
+    });
+    Said {
+        topic: draft.topic.clone(),
+        body: draft.body.clone(),
+        headers: headers.cloned().collect(),
+        parent,
+        cause,
     }
 }

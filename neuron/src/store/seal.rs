@@ -73,7 +73,7 @@ fn receipt(row: &Row, deduplicated: bool) -> Receipt {
 }
 
 fn repeated(key: &str, stored: &[Envelope], batch: &Batch) -> Result<Vec<Receipt>, Error> {
-    if RecordedBatch::of_envelopes(stored)? == RecordedBatch::of_drafts(&batch.drafts) {
+    if RecordedBatch::of_envelopes(stored)? == RecordedBatch::of_drafts(&batch.drafts, stored) {
         let receipts = stored.iter().map(|envelope| Receipt {
             topic: envelope.topic.clone(),
             seq: envelope.seq,

@@ -33,6 +33,11 @@ impl Breaker {
         self.armed.store(true, Ordering::SeqCst);
     }
 
+    /// No commit fails any more.
+    pub fn disarm(&self) {
+        self.armed.store(false, Ordering::SeqCst);
+    }
+
     /// How many commits were made.
     pub fn commits(&self) -> usize {
         self.commits.load(Ordering::SeqCst)
