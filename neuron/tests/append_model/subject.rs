@@ -129,7 +129,7 @@ impl Subject {
 
     fn append(&self, handle: usize, batch: &Batch, broken: bool, model: &Model) -> Vec<Outcome> {
         let store = self.store(handle);
-        let batch = self.batch(store, batch, model);
+        let batch = batched(store, batch, model);
         if broken {
             self.fault.arm();
         }
@@ -145,7 +145,7 @@ impl Subject {
         let mut prepared = Vec::new();
         for (index, batch) in batches.iter().enumerate() {
             let said = said.clone();
-            let append = self.batch(store, batch, model);
+            let append = batched(store, batch, model);
             let append = append.then(move |outcome_| said.lock().unwrap()[index] = Some(outcome(outcome_)));
             prepared.push(conformance::batch(append, Millis(0)).unwrap());
         }
@@ -167,88 +167,6 @@ impl Subject {
         self.fault.disarm();
         let said = said.lock().unwrap();
         said.iter().map(|outcome| outcome.clone().unwrap()).collect()
-    }
-
-    fn batch(&self, store: &Arc<dyn Store>, batch: &Batch, model: &Model) -> Append {
-        let drafts = batch.drafts.iter().map(|draft| self.draft(store, draft, model));
-        let mut append = Append::of(drafts.collect::<Vec<_>>());
-        for expectation in &batch.expectations {
-            append = append.expect(match expectation {
-                Expectation::Head(topic, seq) => store::Expectation::Head(topic_named(*topic), *seq),
-                Expectation::Key(topic, key, seq) => {
-                    store::Expectation::Key(topic_named(*topic), key.to_string(), *seq)
-                }
-                Expectation::Epoch(name, epoch) => store::Expectation::Epoch(name.to_string(), *epoch),
-            });
-        }
-        if let Some(key) = batch.idempotency {
-            append = append.idempotency_key(key.to_string()).unwrap();
-        }
-        match batch.owner {
-            Some((name, epoch)) => append.owner(name.to_string(), epoch),
-            None => append,
-        }
-    }
-
-    fn draft(&self, store: &Arc<dyn Store>, draft: &Draft, model: &Model) -> neuron::Draft {
-        let (kind, key) = match draft {
-            Draft::Lease { name, .. } => ("lease.claimed", Some(name.to_string())),
-            Draft::Said(said) => {
-                let kind = match said.kind {
-                    Kind::Plain => "plain",
-                    Kind::Other => "other",
-                    Kind::Injection => "header.injected",
-                };
-                (kind, said.key.map(|key| key.to_string()))
-            }
-        };
-        let mut made = neuron::Draft::new(Topic::new(topic_of(draft)).unwrap(), Author::cli(), kind).unwrap();
-        made = made.json(Json::parse(&payload_of(draft)).unwrap(), None);
-        if let Some(key) = key {
-            made = made.key(key).unwrap();
-        }
-        let Draft::Said(said) = draft else { return made };
-        made = match said.parent {
-            Some(Parent::Seq(seq)) => made.parent(neuron::Parent::Seq(seq)),
-            Some(Parent::Index(index)) => made.parent(neuron::Parent::Index(index)),
-            None => made,
-        };
-        match said.cause {
-            Some(Cause::Index(index)) => made.cause(neuron::Cause::Index(index)),
-            Some(cause) => made.cause(neuron::Cause::Envelope(self.reference(store, cause, model))),
-            None => made,
-        }
-    }
-
-    /// What a cause means: a row counted back from the last one, or something that does not stand.
-    fn reference(&self, store: &Arc<dyn Store>, cause: Cause, model: &Model) -> EnvelopeRef {
-        let missing = EnvelopeRef {
-            topic: topic_named(0),
-            seq: 1_000,
-            id: Digest::content(b"nobody"),
-        };
-        let row = match cause {
-            Cause::Row(back) | Cause::Forged(back) => model.named(back),
-            Cause::At(row) => Some(row),
-            Cause::Missing | Cause::Index(_) => None,
-        };
-        let Some(row) = row else { return missing };
-        let range = Range {
-            from: row as u64 + 1,
-            to: row as u64 + 1,
-            ..Range::ALL
-        };
-        let mut page = store.page(&Select::All, range).unwrap();
-        let Some(row) = page.rows.pop() else { return missing };
-        EnvelopeRef {
-            topic: row.topic,
-            seq: row.seq,
-            id: if matches!(cause, Cause::Forged(_)) {
-                missing.id
-            } else {
-                row.id
-            },
-        }
     }
 
     /// Holds every row and every look-up to the model.
@@ -292,6 +210,86 @@ impl Subject {
             return Err(format!("verified {head}, wanted {} rows", model.rows.len()));
         }
         Ok(())
+    }
+}
+
+fn batched(store: &Arc<dyn Store>, batch: &Batch, model: &Model) -> Append {
+    let drafts = batch.drafts.iter().map(|draft| drafted(store, draft, model));
+    let mut append = Append::of(drafts.collect::<Vec<_>>());
+    for expectation in &batch.expectations {
+        append = append.expect(match expectation {
+            Expectation::Head(topic, seq) => store::Expectation::Head(topic_named(*topic), *seq),
+            Expectation::Key(topic, key, seq) => store::Expectation::Key(topic_named(*topic), key.to_string(), *seq),
+            Expectation::Epoch(name, epoch) => store::Expectation::Epoch(name.to_string(), *epoch),
+        });
+    }
+    if let Some(key) = batch.idempotency {
+        append = append.idempotency_key(key.to_string()).unwrap();
+    }
+    match batch.owner {
+        Some((name, epoch)) => append.owner(name.to_string(), epoch),
+        None => append,
+    }
+}
+
+fn drafted(store: &Arc<dyn Store>, draft: &Draft, model: &Model) -> neuron::Draft {
+    let (kind, key) = match draft {
+        Draft::Lease { name, .. } => ("lease.claimed", Some(name.to_string())),
+        Draft::Said(said) => {
+            let kind = match said.kind {
+                Kind::Plain => "plain",
+                Kind::Other => "other",
+                Kind::Injection => "header.injected",
+            };
+            (kind, said.key.map(|key| key.to_string()))
+        }
+    };
+    let mut made = neuron::Draft::new(Topic::new(topic_of(draft)).unwrap(), Author::cli(), kind).unwrap();
+    made = made.json(Json::parse(&payload_of(draft)).unwrap(), None);
+    if let Some(key) = key {
+        made = made.key(key).unwrap();
+    }
+    let Draft::Said(said) = draft else { return made };
+    made = match said.parent {
+        Some(Parent::Seq(seq)) => made.parent(neuron::Parent::Seq(seq)),
+        Some(Parent::Index(index)) => made.parent(neuron::Parent::Index(index)),
+        None => made,
+    };
+    match said.cause {
+        Some(Cause::Index(index)) => made.cause(neuron::Cause::Index(index)),
+        Some(cause) => made.cause(neuron::Cause::Envelope(reference(store, cause, model))),
+        None => made,
+    }
+}
+
+/// What a cause means: a row counted back from the last one, or something that does not stand.
+fn reference(store: &Arc<dyn Store>, cause: Cause, model: &Model) -> EnvelopeRef {
+    let missing = EnvelopeRef {
+        topic: topic_named(0),
+        seq: 1_000,
+        id: Digest::content(b"nobody"),
+    };
+    let row = match cause {
+        Cause::Row(back) | Cause::Forged(back) => model.named(back),
+        Cause::At(row) => Some(row),
+        Cause::Missing | Cause::Index(_) => None,
+    };
+    let Some(row) = row else { return missing };
+    let range = Range {
+        from: row as u64 + 1,
+        to: row as u64 + 1,
+        ..Range::ALL
+    };
+    let mut page = store.page(&Select::All, range).unwrap();
+    let Some(row) = page.rows.pop() else { return missing };
+    EnvelopeRef {
+        topic: row.topic,
+        seq: row.seq,
+        id: if matches!(cause, Cause::Forged(_)) {
+            missing.id
+        } else {
+            row.id
+        },
     }
 }
 
