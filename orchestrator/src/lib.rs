@@ -10,6 +10,7 @@
     )
 )]
 
+pub mod account;
 pub mod board;
 pub mod clearance;
 pub mod fact;
@@ -17,7 +18,9 @@ pub mod package;
 pub mod prelude;
 pub mod protocol;
 pub mod ruling;
+pub mod runs;
 mod shell;
+pub mod waiting;
 
 pub use neuron;
 pub use shell::{Assign, Board, Builder, Neuron, Package, Recovered, Run, Running, Target, Work, order};

@@ -19,10 +19,20 @@ use std::{
 
 use neuron::{Kind, store::Select};
 use orchestrator::{
+    account::{Account, Burn, Cost},
     board::BoardView,
-    neuron::{self, vocabulary::orchestration::EdgeReason},
+    neuron::{
+        self,
+        vocabulary::{
+            Message as _,
+            control::{ControlResolved, StepRuling},
+            orchestration::EdgeReason,
+        },
+    },
     package::Phase,
     prelude::*,
+    runs::{RunState, Runs},
+    waiting::{Waits, What},
 };
 use tokio::sync::Notify;
 
@@ -561,4 +571,97 @@ async fn large_arguments_and_outputs_stand_as_artifacts_and_read_the_same() {
     let whole = neuron.run(bulky, text.clone()).id("r").await.unwrap();
     assert_eq!(whole.len(), 400_000);
     assert_eq!(neuron.run(bulky, text).id("r").await.unwrap(), whole);
+}
+
+#[tokio::test]
+async fn the_account_adds_up_and_a_parents_time_is_its_own() {
+    let neuron = Neuron::builder().memory().await.unwrap();
+    neuron.run(letters, words("one three five")).id("r").await.unwrap();
+    let account = Account::of(neuron.ledger(), &run_id("r")).unwrap();
+    let total = account.total();
+    assert_eq!(total.steps, 4);
+    assert_eq!(account.by_agent().values().copied().sum::<Burn>(), total);
+    assert_eq!(account.by_step().values().copied().sum::<Burn>(), total);
+    assert_eq!(account.by_package().iter().map(|(.., burn)| *burn).sum::<Burn>(), total);
+    let agents: Vec<_> = account
+        .by_agent()
+        .into_iter()
+        .map(|(name, burn)| (name, burn.steps))
+        .collect();
+    assert_eq!(agents, [("reader", 3), ("total", 1)]);
+    let folded = neuron.ledger().fold(&Cost::new(&run_id("r")), None).unwrap();
+    assert_eq!(folded.state, account);
+}
+
+#[tokio::test]
+async fn a_store_tells_its_runs_and_what_waits() {
+    let latch = Arc::new(Latch::default());
+    let neuron = Neuron::builder().state(latch.clone()).memory().await.unwrap();
+    neuron.run(letters, words("a bb")).id("done").await.unwrap();
+    let running = neuron.run(waiting, ()).id("open").start().await.unwrap();
+    latch.entered.notified().await;
+    let target = Target::Run(running.id().clone());
+    let state = || neuron.ledger().fold(&Runs, None).unwrap().state;
+    neuron.pause(&target).await.unwrap();
+    let runs = state();
+    let (done, open) = (&runs[&run_id("done")], &runs[&run_id("open")]);
+    assert_eq!((done.state, done.packages, done.answered), (RunState::Completed, 3, 3));
+    assert_eq!((open.state, open.packages, open.answered), (RunState::Paused, 2, 0));
+    let waits = || neuron.ledger().fold(&Waits, None).unwrap().state;
+    let items: Vec<_> = waits()
+        .items()
+        .map(|item| (item.run.clone(), item.what.clone()))
+        .collect();
+    assert_eq!(items, [(Some(run_id("open")), What::Paused { because: None })]);
+    neuron.resume(&target).await.unwrap();
+    assert_eq!(waits().items().count(), 0);
+    assert_eq!(state()[&run_id("open")].state, RunState::Open);
+    latch.leave.notify_one();
+    running.wait().await.unwrap();
+}
+
+#[step(once)]
+async fn charge(_cx: &Cx, cents: u32) -> Result<u32> {
+    Err(format!("the bank hung up on {cents}").into())
+}
+
+#[agent]
+async fn payer(cx: &Cx, cents: u32) -> Result<u32> {
+    Ok(charge(cx, cents).await?)
+}
+
+#[orchestrator]
+async fn paying(board: &Board) -> Result<u32> {
+    Ok(board.assign(payer, 5).await?)
+}
+
+#[tokio::test]
+async fn a_once_step_in_doubt_is_shown_as_waiting_until_a_ruling_settles_it() {
+    let neuron = Neuron::builder().memory().await.unwrap();
+    let mut doubts = neuron
+        .ledger()
+        .subscribe(
+            neuron::Pattern::new("agent.*.steps").unwrap(),
+            neuron::ledger::From::Start,
+        )
+        .unwrap();
+    let running = neuron.run(paying, ()).id("r").start().await.unwrap();
+    while doubts.next().await.unwrap().body.kind != *"step.doubted" {}
+    let waits = neuron.ledger().fold(&Waits, None).unwrap().state;
+    let item = waits.items().next().unwrap().clone();
+    let What::InDoubt { key, name, because } = item.what else {
+        panic!("in doubt")
+    };
+    assert_eq!((&*name, because.contains("the bank hung up")), ("charge", true));
+    let ruling = ControlResolved {
+        key,
+        ruling: StepRuling::Done,
+        output: Some(neuron::Json::of(&5).unwrap()),
+        because: None,
+    };
+    let topic = neuron::topic::catalog::control(&item.token.unwrap());
+    let draft = ruling.draft(topic, neuron::Author::cli()).unwrap();
+    neuron.ledger().publish(draft).await.unwrap();
+    assert_eq!(running.wait().await.unwrap(), 5);
+    assert_eq!(neuron.ledger().fold(&Waits, None).unwrap().state.items().count(), 0);
 }

@@ -1,0 +1,217 @@
+//! What waits for a person, over all runs of a store.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use neuron::{
+    Envelope, EnvelopeRef, Error, Fold, Millis, Result, RunId, TokenId,
+    vocabulary::{
+        Message as _,
+        clearance::ClearanceDenied,
+        control::{ControlPaused, ControlResumed},
+        orchestration::{
+            OrchestrationCancelled, OrchestrationCompleted, OrchestrationCreated, OrchestrationFailed, PackageAssigned,
+        },
+        step::{ReplayOnceChanged, StepCompleted, StepDoubted, StepFailed, StepStarted},
+    },
+};
+use serde::{Deserialize, Serialize};
+
+use crate::{account::steps_of, runs::run_of};
+
+/// Something that does not go on by itself, or that a person should know of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Item {
+    /// Its run; none for work outside of any.
+    pub run: Option<RunId>,
+    /// Its token; none for a whole run.
+    pub token: Option<TokenId>,
+    /// What it is.
+    #[serde(flatten)]
+    pub what: What,
+    /// Since when.
+    pub since: Millis,
+    /// The envelope that says so.
+    pub said: EnvelopeRef,
+}
+
+/// What waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "what")]
+pub enum What {
+    /// Nobody knows whether a step has happened: `resolve` it as done, redo or fail.
+    InDoubt {
+        /// Its key.
+        key: String,
+        /// Its name.
+        name: String,
+        /// Why it is in doubt.
+        because: String,
+    },
+    /// A step that must never happen twice differs from the recorded one: put the code back, or `resolve` it.
+    OnceChanged {
+        /// Its key.
+        key: String,
+        /// Its name.
+        name: String,
+        /// The recorded call.
+        recorded: String,
+    },
+    /// It was paused: `resume` it.
+    Paused {
+        /// The reason given.
+        because: Option<String>,
+    },
+    /// A step that was not declared was denied what it asked for. It does not wait; its package was told.
+    Denied {
+        /// The step's key.
+        key: String,
+        /// Why.
+        because: String,
+    },
+}
+
+/// What waits, and what is needed to tell when it no longer does.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Waiting {
+    items: BTreeMap<(Option<RunId>, Option<TokenId>, String), Item>,
+    runs: BTreeMap<TokenId, RunId>,
+    open: BTreeSet<RunId>,
+}
+
+impl Waiting {
+    /// Everything that waits, by run and token.
+    pub fn items(&self) -> impl Iterator<Item = &Item> {
+        self.items.values()
+    }
+
+    fn put(&mut self, envelope: &Envelope, run: Option<RunId>, token: Option<TokenId>, key: &str, what: What) {
+        if run.as_ref().is_some_and(|run| !self.open.contains(run)) {
+            return;
+        }
+        let item = Item {
+            run: run.clone(),
+            token: token.clone(),
+            what,
+            since: envelope.at,
+            said: envelope.reference(),
+        };
+        self.items.insert((run, token, key.into()), item);
+    }
+
+    /// A run that has ended waits for nothing.
+    fn end(&mut self, run: &RunId) {
+        self.items.retain(|(owner, ..), _| owner.as_ref() != Some(run));
+        self.runs.retain(|_, owner| owner != run);
+        self.open.remove(run);
+    }
+}
+
+/// Folds the whole log into what waits.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waits;
+
+/// The place of a pause among what one run or token waits for.
+const PAUSE: &str = "";
+
+impl Fold for Waits {
+    type State = Waiting;
+
+    fn init(&self) -> Waiting {
+        Waiting::default()
+    }
+
+    fn apply(&self, waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
+        match envelope.body.kind.as_str() {
+            OrchestrationCreated::TYPE => waiting.open.extend(run_of(envelope)),
+            PackageAssigned::TYPE => {
+                if let Some(run) = run_of(envelope) {
+                    let assigned: PackageAssigned = envelope.decode()?;
+                    waiting.runs.insert(assigned.token, run);
+                }
+            }
+            OrchestrationCompleted::TYPE | OrchestrationFailed::TYPE | OrchestrationCancelled::TYPE => {
+                if let Some(run) = run_of(envelope) {
+                    waiting.end(&run);
+                }
+            }
+            ControlPaused::TYPE | ControlResumed::TYPE => ordered(waiting, envelope)?,
+            ClearanceDenied::TYPE => denied(waiting, envelope)?,
+            _ => step(waiting, envelope)?,
+        }
+        Ok(())
+    }
+}
+
+fn ordered(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
+    let (run, token) = match envelope.topic.segments().collect::<Vec<_>>()[..] {
+        ["orchestration", run, "control"] => (RunId::new(run).ok(), None),
+        ["agent", token, "control"] => {
+            let token = TokenId::new(token).ok();
+            (token.as_ref().and_then(|token| waiting.runs.get(token).cloned()), token)
+        }
+        _ => return Ok(()),
+    };
+    match ControlPaused::read(envelope)? {
+        Some(ControlPaused { because }) => waiting.put(envelope, run, token, PAUSE, What::Paused { because }),
+        None => drop(waiting.items.remove(&(run, token, PAUSE.into()))),
+    }
+    Ok(())
+}
+
+fn denied(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
+    let denied: ClearanceDenied = envelope.decode()?;
+    if let Some(key) = denied.amendment {
+        let (run, because) = (run_of(envelope), denied.because);
+        // Beside what the step itself may wait for: its failure, which follows, does not take this back.
+        let place = format!("denied {key}");
+        waiting.put(envelope, run, Some(denied.token), &place, What::Denied { key, because });
+    }
+    Ok(())
+}
+
+fn step(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
+    let Some(token) = steps_of(envelope) else {
+        return Ok(());
+    };
+    let run = waiting.runs.get(&token).cloned();
+    let settled = match envelope.body.kind.as_str() {
+        StepDoubted::TYPE => {
+            let StepDoubted {
+                key,
+                name,
+                reason: because,
+                ..
+            } = envelope.decode()?;
+            let place = key.clone();
+            waiting.put(envelope, run, Some(token), &place, What::InDoubt { key, name, because });
+            return Ok(());
+        }
+        ReplayOnceChanged::TYPE => {
+            let ReplayOnceChanged {
+                key, name, recorded, ..
+            } = envelope.decode()?;
+            let place = key.clone();
+            waiting.put(
+                envelope,
+                run,
+                Some(token),
+                &place,
+                What::OnceChanged { key, name, recorded },
+            );
+            return Ok(());
+        }
+        StepStarted::TYPE | StepCompleted::TYPE | StepFailed::TYPE if !waiting.items.is_empty() => {
+            envelope.decode::<Keyed>()?.key
+        }
+        _ => return Ok(()),
+    };
+    waiting.items.remove(&(run, Some(token), settled));
+    Ok(())
+}
+
+/// The part of a step's payload that says which call it is about.
+#[derive(Deserialize)]
+struct Keyed {
+    key: String,
+}
