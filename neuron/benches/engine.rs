@@ -1,0 +1,53 @@
+//! The speed of the engine, as ratios against a baseline measured in the same run: bare rusqlite writing or reading the
+//! very same rows (bytes, columns, indexes, group sizes, durability), without neuron.
+//!
+//! ```text
+//! cargo bench -p neuron --bench engine
+//! NEURON_BENCH_ROWS=300000 cargo bench -p neuron --bench engine      # a smaller log, quicker
+//! ```
+//!
+//! Absolute figures depend on the disk; the goals are ratios. Each figure is the best of several windows on both sides.
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::cast_precision_loss,
+    missing_docs,
+    reason = "a bench prints figures and stops at the first fault"
+)]
+
+#[path = "engine/baseline.rs"]
+mod baseline;
+#[path = "engine/grown.rs"]
+mod grown;
+#[path = "engine/steps.rs"]
+mod steps;
+#[path = "engine/table.rs"]
+mod table;
+#[path = "engine/writers.rs"]
+mod writers;
+
+use neuron::store::Durability;
+
+fn main() {
+    // `cargo test` builds benches too and runs them with `--test`: nothing is measured then.
+    if std::env::args().any(|arg| arg == "--test") {
+        return;
+    }
+    let rows = std::env::var("NEURON_BENCH_ROWS")
+        .ok()
+        .and_then(|rows| rows.parse().ok())
+        .unwrap_or(3_000_000);
+    let mut table = table::Table::new();
+    table.note(&format!(
+        "one commit of one row, bare rusqlite, FULL: {:.0} µs",
+        baseline::lone_commit_us()
+    ));
+    for durability in [Durability::PowerLoss, Durability::Process] {
+        table.row(steps::sequential(durability));
+        table.row(writers::sixty_four(durability));
+    }
+    for row in grown::grown(rows) {
+        table.row(row);
+    }
+    table.print();
+}
