@@ -46,7 +46,8 @@ struct Record<'a> {
     headers: Vec<RecordHeader<'a>>,
     parent_seq: Option<u64>,
     seq: u64,
-    topic: Topic,
+    #[serde(borrow)]
+    topic: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]
@@ -59,8 +60,8 @@ struct RecordBody<'a> {
     payload_schema: Option<SchemaRef>,
     #[serde(default, rename = "schema")]
     contract: Option<SchemaRef>,
-    #[serde(rename = "type")]
-    kind: Kind,
+    #[serde(borrow, rename = "type")]
+    kind: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]
@@ -82,8 +83,26 @@ impl Envelope {
     /// # Errors
     /// [`ErrorKind::Corrupt`] if the text is not a record.
     pub(crate) fn from_record(pos: u64, id: Digest, record: &str) -> Result<Self, Error> {
-        let form: Record<'_> = serde_json::from_str(record)
-            .map_err(|error| Error::new(ErrorKind::Corrupt, format!("record at pos {pos} (id {id}): {error}")))?;
+        Self::from_known(pos, id, record, None)
+    }
+
+    /// Reads a stored record whose topic and type are very likely these, so that nothing is allocated for them.
+    pub(crate) fn from_known(
+        pos: u64,
+        id: Digest,
+        record: &str,
+        likely: Option<(&Topic, &Kind)>,
+    ) -> Result<Self, Error> {
+        let unreadable = |error: &dyn std::fmt::Display| {
+            Error::new(ErrorKind::Corrupt, format!("record at pos {pos} (id {id}): {error}"))
+        };
+        let form: Record<'_> = serde_json::from_str(record).map_err(|error| unreadable(&error))?;
+        let topic = likely
+            .filter(|(topic, _)| topic.as_str() == form.topic)
+            .map(|(topic, _)| Ok(topic.clone()));
+        let kind = likely
+            .filter(|(_, kind)| kind.as_str() == form.body.kind)
+            .map(|(_, kind)| Ok(kind.clone()));
         let headers = form.headers.into_iter().map(|header| Header {
             key: header.key.into_owned(),
             value: Json::trusted(header.value.get()),
@@ -92,15 +111,19 @@ impl Envelope {
             schema: header.schema,
         });
         Ok(Self {
-            topic: form.topic,
+            topic: topic
+                .unwrap_or_else(|| Topic::new(&form.topic))
+                .map_err(|error| unreadable(&error))?,
             seq: form.seq,
             parent_seq: form.parent_seq,
             id,
-            author: Author::new(form.author).map_err(|error| error.context(format!("record at pos {pos}")))?,
+            author: Author::new(form.author).map_err(|error| unreadable(&error))?,
             at: form.at,
             headers: Headers(headers.collect()),
             body: Body {
-                kind: form.body.kind,
+                kind: kind
+                    .unwrap_or_else(|| Kind::new(&form.body.kind))
+                    .map_err(|error| unreadable(&error))?,
                 payload: form.body.payload.map(|payload| Json::trusted(payload.get())),
                 payload_schema: form.body.payload_schema,
                 contract: form.body.contract,

@@ -33,7 +33,7 @@ impl Row {
     /// # Errors
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if it is none.
     pub fn envelope(&self) -> Result<Envelope, Error> {
-        Envelope::from_record(self.pos, self.id, &self.record)
+        Envelope::from_known(self.pos, self.id, &self.record, Some((&self.topic, &self.kind)))
     }
 }
 
