@@ -21,7 +21,7 @@ async fn run<M, F: PlanFn<M>>(fixture: &Fixture, plan: F, params: &[Json]) -> Js
     state.insert(Repository::open(&fixture.path()).unwrap());
     let registry = Arc::new(Registry::linked().unwrap());
     let journal = Arc::new(MemoryJournal::default());
-    let runtime = Arc::new(Runtime::new(journal).registry(registry).state(state));
+    let runtime = Arc::new(Runtime::new(journal).code(registry).state(state));
     let scope = Scope::root(&runtime, "package", Millis(1), Manner::Replayed);
     let inputs: Vec<_> = (0..params.len()).map(Input::Param).collect();
     let written = write(plan, &inputs).unwrap().unwrap();

@@ -44,7 +44,7 @@ async fn run(ledger: &Ledger, window: u32) -> f64 {
     let journal = LedgerJournal::new(ledger.clone(), place, Arc::new(Upcasters::default()));
     let registry = Arc::new(Registry::linked().unwrap());
     let entry = registry.find("agent", "sequence").unwrap();
-    let runtime = Arc::new(Runtime::new(Arc::new(journal)).registry(registry));
+    let runtime = Arc::new(Runtime::new(Arc::new(journal)).code(registry));
     let scope = Scope::root(&runtime, &format!("package-{window}"), Millis(1), Manner::Replayed);
     let args = neuron::Json::parse(&format!(r#"{{"from":{}}}"#, window * STEPS)).unwrap();
     let began = Instant::now();
