@@ -24,3 +24,8 @@ pub mod waiting;
 
 pub use neuron;
 pub use shell::{Assign, Board, Builder, Neuron, Package, Recovered, Run, Running, Target, Work, order};
+
+/// The program of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
