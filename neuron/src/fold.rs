@@ -1,6 +1,6 @@
 //! State is a fold over a sequence that only grows. Nothing here reads a clock or a file.
 
-use crate::{Envelope, Error, Result, store::Select};
+use crate::{Envelope, Error, ErrorKind, Result, store::Select};
 
 /// How envelopes become state. Pure: the same envelopes give the same state, always.
 ///
@@ -77,7 +77,7 @@ impl<S> Folded<S> {
     }
 }
 
-/// Two folds in one pass. Each sees every envelope of the pass, so both must select alike or pass over what is not theirs.
+/// Two folds in one pass. Each sees what it selects, as it would alone.
 impl<A: Fold, B: Fold> Fold for (A, B) {
     type State = (A::State, B::State);
 
@@ -86,14 +86,36 @@ impl<A: Fold, B: Fold> Fold for (A, B) {
     }
 
     fn apply(&self, state: &mut Self::State, envelope: &Envelope) -> Result<(), Error> {
-        self.0.apply(&mut state.0, envelope)?;
-        self.1.apply(&mut state.1, envelope)
+        let (first, second) = (self.0.select(), self.1.select());
+        let alike = first == second;
+        if alike || takes(&first, envelope)? {
+            self.0.apply(&mut state.0, envelope)?;
+        }
+        if alike || takes(&second, envelope)? {
+            self.1.apply(&mut state.1, envelope)?;
+        }
+        Ok(())
     }
 
     fn select(&self) -> Select {
         let (first, second) = (self.0.select(), self.1.select());
         if first == second { first } else { Select::All }
     }
+}
+
+/// Whether a fold selects an envelope that was read for another one too.
+fn takes(select: &Select, envelope: &Envelope) -> Result<bool, Error> {
+    Ok(match select {
+        Select::All => true,
+        Select::Topic(topic) => envelope.topic == *topic,
+        Select::Pattern(pattern) => pattern.matches(&envelope.topic),
+        Select::Kind(kind) => envelope.body.kind == *kind,
+        Select::Key(topic, key) => envelope.topic == *topic && envelope.key().as_deref() == Some(&**key),
+        Select::CausedBy(_) => {
+            let why = "a fold over what one envelope caused cannot share a pass with one that selects otherwise";
+            return Err(Error::new(ErrorKind::Misuse, why));
+        }
+    })
 }
 
 /// The last envelope of every `key`: what a keyed topic says now.

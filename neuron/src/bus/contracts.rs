@@ -1,4 +1,7 @@
-use std::sync::{PoisonError, RwLock};
+use std::{
+    collections::BTreeMap,
+    sync::{PoisonError, RwLock},
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,7 +25,8 @@ impl Message for TopicDeclared {
 /// The declarations a process knows: the catalogue, and what it has read of `$topics`.
 #[derive(Debug, Default)]
 pub(crate) struct Contracts {
-    declared: RwLock<Vec<TopicDeclared>>,
+    /// By their `pos`, so that every process reads them in the same order, whenever it learnt of each.
+    declared: RwLock<BTreeMap<u64, TopicDeclared>>,
 }
 
 impl Contracts {
@@ -31,18 +35,16 @@ impl Contracts {
         catalog::contract(topic).or_else(|| {
             let declared = self.declared.read().unwrap_or_else(PoisonError::into_inner);
             declared
-                .iter()
+                .values()
                 .find(|known| known.pattern.matches(topic))
                 .map(|known| known.contract)
         })
     }
 
     /// Takes in a declaration that was committed.
-    pub(crate) fn learn(&self, declared: TopicDeclared) {
+    pub(crate) fn learn(&self, pos: u64, declared: TopicDeclared) {
         let mut known = self.declared.write().unwrap_or_else(PoisonError::into_inner);
-        if !known.contains(&declared) {
-            known.push(declared);
-        }
+        known.insert(pos, declared);
     }
 
     /// The declaration of this very name or pattern.
@@ -53,7 +55,7 @@ impl Contracts {
         built_in.or_else(|| {
             let declared = self.declared.read().unwrap_or_else(PoisonError::into_inner);
             declared
-                .iter()
+                .values()
                 .find(|known| known.pattern == *pattern)
                 .map(|known| known.contract)
         })

@@ -6,7 +6,7 @@ use std::{
 
 use tokio::sync::{Notify, oneshot};
 
-use crate::{Envelope, Pattern, limits};
+use crate::{Envelope, Pattern, Result, limits};
 
 /// How many envelopes a listener that was too slow has lost. Durable ones still stand on the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,17 @@ struct Queue {
     items: VecDeque<Item>,
     lagged: u64,
     closed: bool,
+}
+
+impl Queue {
+    /// The next item, or how many were lost after those that were there.
+    fn take(&mut self) -> Result<Option<Item>, Lagged> {
+        // What was lost is newer than what is queued, so it is told once the queue is empty.
+        match (self.items.pop_front(), self.lagged) {
+            (None, 1..) => Err(Lagged(std::mem::take(&mut self.lagged))),
+            (item, _) => Ok(item),
+        }
+    }
 }
 
 /// One subscriber's bounded queue. When it is full the newest is dropped and counted.
@@ -83,35 +94,30 @@ impl Listener {
         Self { slot }
     }
 
+    pub(super) fn pattern(&self) -> &Pattern {
+        &self.slot.pattern
+    }
+
     /// The next envelope, or how many were lost before it.
     ///
     /// # Errors
     /// [`Lagged`] once after envelopes were lost; the next call goes on.
     pub async fn next(&mut self) -> Result<Arc<Envelope>, Lagged> {
-        loop {
-            {
-                let mut queue = self.slot.queue();
-                // What was lost is newer than what is queued, so it is told once the queue is empty.
-                if let Some(item) = queue.items.pop_front() {
-                    return Ok(item.envelope);
-                }
-                if queue.lagged > 0 {
-                    return Err(Lagged(std::mem::take(&mut queue.lagged)));
-                }
-            }
-            self.slot.filled.notified().await;
-        }
+        self.item().await.map(|item| item.envelope)
     }
 
-    /// What is there now, without waiting.
-    pub fn try_next(&mut self) -> Option<Arc<Envelope>> {
-        self.slot.queue().items.pop_front().map(|item| item.envelope)
+    /// What is there now, without waiting; `None` if there is nothing.
+    ///
+    /// # Errors
+    /// As [`Listener::next`].
+    pub fn try_next(&mut self) -> Result<Option<Arc<Envelope>>, Lagged> {
+        self.slot.queue().take().map(|item| item.map(|item| item.envelope))
     }
 
-    pub(super) async fn item(&mut self) -> Item {
+    pub(super) async fn item(&mut self) -> Result<Item, Lagged> {
         loop {
-            if let Some(item) = self.slot.queue().items.pop_front() {
-                return item;
+            if let Some(item) = self.slot.queue().take()? {
+                return Ok(item);
             }
             self.slot.filled.notified().await;
         }

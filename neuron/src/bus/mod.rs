@@ -10,12 +10,14 @@ use std::{
     collections::HashMap,
     fmt,
     future::Future,
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use tokio::{sync::oneshot, task::AbortHandle};
 
-use crate::{Clock, Draft, Envelope, Error, ErrorKind, Pattern, Result, Topic, envelope::Prepared, store::Row};
+use crate::{
+    Clock, Contract, Draft, Envelope, Error, ErrorKind, Pattern, Result, Topic, envelope::Prepared, store::Row,
+};
 
 pub use contracts::TopicDeclared;
 pub(crate) use contracts::{Contracts, declarable, unknown};
@@ -31,14 +33,14 @@ pub struct Bus(Arc<Inner>);
 struct Inner {
     contracts: Arc<Contracts>,
     clock: Arc<dyn Clock>,
-    slots: RwLock<Vec<Arc<Slot>>>,
+    slots: Mutex<Vec<Arc<Slot>>>,
     retained: Retained,
     seqs: Mutex<HashMap<Topic, u64>>,
 }
 
 impl Bus {
     pub(crate) fn new(contracts: Arc<Contracts>, clock: Arc<dyn Clock>) -> Self {
-        let (slots, seqs) = (RwLock::default(), Mutex::default());
+        let (slots, seqs) = (Mutex::default(), Mutex::default());
         Self(Arc::new(Inner {
             contracts,
             clock,
@@ -54,8 +56,7 @@ impl Bus {
     /// [`ErrorKind::UnknownTopic`] if the topic was never declared; [`ErrorKind::Contract`] if it is durable: that goes
     /// through the ledger.
     pub fn publish(&self, draft: Draft) -> Result<Arc<Envelope>, Error> {
-        let envelope = self.seal(draft)?;
-        self.deliver(&envelope, false);
+        let (envelope, _) = self.send(draft, false)?;
         Ok(envelope)
     }
 
@@ -64,15 +65,16 @@ impl Bus {
     /// # Errors
     /// As [`Bus::publish`].
     pub async fn emit(&self, draft: Draft) -> Result<Arc<Envelope>, Error> {
-        let envelope = self.seal(draft)?;
-        for handled in self.deliver(&envelope, true) {
+        let (envelope, handled) = self.send(draft, true)?;
+        for handled in handled {
             // A handler that was unsubscribed meanwhile has nothing left to handle.
             let _ = handled.await;
         }
         Ok(envelope)
     }
 
-    /// Calls `handler` for every envelope that matches, one at a time, until the guard is dropped.
+    /// Calls `handler` for every envelope that matches, one at a time, until the guard is dropped. What a handler is too
+    /// slow for is dropped, and a warning says how much.
     pub fn subscribe<F, H>(&self, pattern: Pattern, handler: H) -> Unsubscribe
     where
         H: Fn(Arc<Envelope>) -> F + Send + Sync + 'static,
@@ -81,10 +83,14 @@ impl Bus {
         let mut listener = self.attach(pattern, true);
         let task = tokio::spawn(async move {
             loop {
-                let item = listener.item().await;
-                handler(item.envelope).await;
-                if let Some(handled) = item.handled {
-                    let _ = handled.send(());
+                match listener.item().await {
+                    Ok(item) => {
+                        handler(item.envelope).await;
+                        if let Some(handled) = item.handled {
+                            let _ = handled.send(());
+                        }
+                    }
+                    Err(lagged) => tracing::warn!(pattern = %listener.pattern(), %lagged, "a handler is too slow"),
                 }
             }
         });
@@ -98,12 +104,15 @@ impl Bus {
 
     /// The next envelope that matches and passes `filter`, from now on. It closes no gap: that is
     /// [`Ledger::subscribe`](crate::Ledger::subscribe).
-    pub async fn next(&self, pattern: Pattern, filter: impl Fn(&Envelope) -> bool) -> Arc<Envelope> {
+    ///
+    /// # Errors
+    /// [`Lagged`] if envelopes were lost that may have been the one.
+    pub async fn next(&self, pattern: Pattern, filter: impl Fn(&Envelope) -> bool) -> Result<Arc<Envelope>, Lagged> {
         let mut listener = self.listen(pattern);
         loop {
-            let envelope = listener.item().await.envelope;
+            let envelope = listener.next().await?;
             if filter(&envelope) {
-                return envelope;
+                return Ok(envelope);
             }
         }
     }
@@ -111,15 +120,15 @@ impl Bus {
     /// Delivers what the ledger has committed.
     pub(crate) fn deliver_rows(&self, rows: &[Arc<Row>]) {
         for row in rows {
-            let wanted = self.slots().iter().any(|slot| slot.pattern.matches(&row.topic));
+            let slots = self.slots();
             // A row that was just committed reads; one that does not is found by `verify`.
-            if let Some(envelope) = wanted.then(|| row.envelope().ok()).flatten() {
-                self.deliver(&Arc::new(envelope), false);
+            if let Some(envelope) = heard(&slots, &row.topic).then(|| row.envelope().ok()).flatten() {
+                deliver(&slots, &Arc::new(envelope), false);
             }
         }
     }
 
-    fn seal(&self, draft: Draft) -> Result<Arc<Envelope>, Error> {
+    fn seal(&self, draft: Draft) -> Result<(Contract, Arc<Envelope>), Error> {
         let topic = draft.topic.clone();
         let contract = self.0.contracts.get(&topic).ok_or_else(|| unknown(&topic))?;
         if contract.is_durable() {
@@ -142,17 +151,23 @@ impl Bus {
             *seq
         };
         let (record, id) = Prepared::new(draft, None, None, now)?.seal(now, seq, None, None)?;
-        let envelope = Arc::new(Envelope::from_record(0, id, &record)?);
-        self.0.retained.keep(contract, &envelope, || self.is_heard(&topic));
-        Ok(envelope)
+        Ok((contract, Arc::new(Envelope::from_record(0, id, &record)?)))
     }
 
-    fn is_heard(&self, topic: &Topic) -> bool {
-        self.slots().iter().any(|slot| slot.pattern.matches(topic))
+    /// Keeps and delivers in one go, so that whoever attaches meanwhile gets it either kept or live.
+    fn send(&self, draft: Draft, wait: bool) -> Result<(Arc<Envelope>, Vec<oneshot::Receiver<()>>), Error> {
+        let (contract, envelope) = self.seal(draft)?;
+        let slots = self.slots();
+        self.0
+            .retained
+            .keep(contract, &envelope, || heard(&slots, &envelope.topic));
+        let handled = deliver(&slots, &envelope, wait);
+        Ok((envelope, handled))
     }
 
-    fn slots(&self) -> Vec<Arc<Slot>> {
-        let mut slots = self.0.slots.write().unwrap_or_else(PoisonError::into_inner);
+    /// Those who listen now; nobody attaches or leaves while the guard is held.
+    fn slots(&self) -> MutexGuard<'_, Vec<Arc<Slot>>> {
+        let mut slots = self.0.slots.lock().unwrap_or_else(PoisonError::into_inner);
         let before = slots.len();
         slots.retain(|slot| !slot.is_closed());
         if slots.len() != before {
@@ -161,38 +176,39 @@ impl Bus {
                 .retained
                 .left(|topic| open.iter().any(|pattern| pattern.matches(topic)));
         }
-        slots.clone()
-    }
-
-    fn deliver(&self, envelope: &Arc<Envelope>, wait: bool) -> Vec<oneshot::Receiver<()>> {
-        let mut handled = Vec::new();
-        for slot in self.slots().iter().filter(|slot| slot.pattern.matches(&envelope.topic)) {
-            let (done, waits) = oneshot::channel();
-            let waited = wait && slot.is_handler;
-            slot.push(Item {
-                envelope: envelope.clone(),
-                handled: waited.then_some(done),
-            });
-            handled.extend(waited.then_some(waits));
-        }
-        handled
+        slots
     }
 
     fn attach(&self, pattern: Pattern, is_handler: bool) -> Listener {
         let slot = Arc::new(Slot::new(pattern, is_handler));
+        let mut slots = self.slots();
         for envelope in self.0.retained.matching(&slot.pattern) {
             slot.push(Item {
                 envelope,
                 handled: None,
             });
         }
-        self.0
-            .slots
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(slot.clone());
+        slots.push(slot.clone());
         Listener::new(slot)
     }
+}
+
+fn heard(slots: &[Arc<Slot>], topic: &Topic) -> bool {
+    slots.iter().any(|slot| slot.pattern.matches(topic))
+}
+
+fn deliver(slots: &[Arc<Slot>], envelope: &Arc<Envelope>, wait: bool) -> Vec<oneshot::Receiver<()>> {
+    let mut handled = Vec::new();
+    for slot in slots.iter().filter(|slot| slot.pattern.matches(&envelope.topic)) {
+        let (done, waits) = oneshot::channel();
+        let waited = wait && slot.is_handler;
+        slot.push(Item {
+            envelope: envelope.clone(),
+            handled: waited.then_some(done),
+        });
+        handled.extend(waited.then_some(waits));
+    }
+    handled
 }
 
 impl fmt::Debug for Bus {

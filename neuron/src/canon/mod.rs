@@ -92,6 +92,15 @@ impl Json {
         self.0.len()
     }
 
+    /// Whether this may stand so many levels inside of other text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) if the whole would nest deeper than
+    /// [`JSON_DEPTH_MAX`](crate::limits::JSON_DEPTH_MAX).
+    pub(crate) fn fits_at(&self, levels: usize) -> Result<(), Error> {
+        Ok(Writer::holds_at(levels, &self.0)?)
+    }
+
     /// The typed value.
     ///
     /// # Errors

@@ -88,13 +88,25 @@ impl Writer {
 
     /// Appends text that is canonical already.
     pub(super) fn embed(&mut self, canonical: &str) -> Result<(), Fault> {
-        // Counting brackets overestimates the depth (strings hold some too) but costs next to nothing.
-        let brackets = canonical.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
-        if self.enter_by(brackets).is_err() {
-            self.enter_by(depth(canonical))?;
-        }
+        self.holds(canonical)?;
         self.out.push_str(canonical);
         Ok(())
+    }
+
+    /// Whether canonical text may stand here without nesting too deep.
+    fn holds(&self, canonical: &str) -> Result<(), Fault> {
+        // Counting brackets overestimates the depth (strings hold some too) but costs next to nothing.
+        let brackets = canonical.bytes().filter(|byte| matches!(byte, b'[' | b'{')).count();
+        self.enter_by(brackets).or_else(|_| self.enter_by(depth(canonical)))
+    }
+
+    /// As [`holds`](Self::holds), so many levels inside of other text.
+    pub(super) fn holds_at(levels: usize, canonical: &str) -> Result<(), Fault> {
+        let writer = Self {
+            depth: levels,
+            ..Self::default()
+        };
+        writer.holds(canonical)
     }
 
     pub(super) fn open(&mut self) -> Result<Open, Fault> {

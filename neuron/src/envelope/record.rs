@@ -21,7 +21,8 @@ pub(crate) struct Prepared {
     headers: Vec<Json>,
     /// Keys and values of `headers`, for the comparison of a repeated batch.
     said: Vec<(String, Json)>,
-    born: Millis,
+    /// When the headers were made.
+    pub(crate) born: Millis,
 }
 
 #[derive(Serialize)]
@@ -86,6 +87,8 @@ impl Prepared {
             })
         });
         let headers = headers.collect::<Result<Vec<_>, _>>()?;
+        // Where they stand in a record, which is itself JSON that must be read again.
+        headers.iter().try_for_each(|header| header.fits_at(2))?;
         let body = Json::of(&BodyForm {
             artifacts: &draft.artifacts,
             payload: draft.payload.as_ref(),
@@ -93,6 +96,7 @@ impl Prepared {
             contract: draft.contract.as_ref().map(|contract| contract.reference()),
             kind: &draft.kind,
         })?;
+        body.fits_at(1)?;
         Ok(Self {
             author: Json::of(&draft.author)?,
             body,

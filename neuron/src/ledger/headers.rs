@@ -1,11 +1,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Ledger;
+use super::{Ledger, registry::hold};
 use crate::{
-    Author, Draft, Envelope, Error, Header, Headers, Json, Parent, Receipt, Result, SchemaRef, SchemaUse,
-    envelope::refuse_reserved,
-    store::{INJECTED, Select},
+    Author, Draft, Envelope, Error, ErrorKind, Header, Headers, Json, Parent, Receipt, Result, SchemaRef, SchemaUse,
+    envelope::{bounded, refuse_reserved},
+    store::{INJECTED, Select, Store},
     vocabulary::Message,
 };
 
@@ -42,7 +42,6 @@ impl Ledger {
         reason: &str,
         author: &Author,
     ) -> Result<Receipt, Error> {
-        refuse_reserved(key)?;
         let injected = HeaderInjected {
             key: key.into(),
             value: Json::of(value)?,
@@ -75,6 +74,24 @@ impl Ledger {
         }
         Ok(envelope.headers.clone().extended(later))
     }
+}
+
+/// Holds a draft of this type to what the fold of headers reads, whoever wrote it: a target, a key that is not the
+/// engine's, a value that keeps to its schema.
+pub(super) fn check(store: &dyn Store, draft: &Draft) -> Result<(), Error> {
+    let here = |error: Error| error.context(format!("draft `{INJECTED}` for topic {}", draft.topic));
+    let payload = draft.payload.clone().unwrap_or_else(Json::null);
+    let injected: HeaderInjected = payload.decode().map_err(here)?;
+    refuse_reserved(&injected.key).map_err(here)?;
+    bounded("header key", &injected.key).map_err(here)?;
+    if draft.parent.is_none() {
+        let why = "it has no target: give the envelope it is about as its parent";
+        return Err(here(Error::new(ErrorKind::Malformed, why)));
+    }
+    injected.schema.map_or(Ok(()), |schema| {
+        let broken = |error: Error| error.context(format!("header `{}` breaks its schema", injected.key));
+        hold(store, &SchemaUse::Ref(schema), &injected.value).map_err(broken)
+    })
 }
 
 impl HeaderInjected {

@@ -15,7 +15,7 @@ use crate::{
     Pattern, Receipt, Result, Topic,
     bus::{self, Contracts, Ring, TopicDeclared},
     pipeline::Pipeline,
-    store::{Batch, Options, Row, Select, Sqlite, Store},
+    store::{Batch, INJECTED, Options, Row, Select, Sqlite, Store},
     topic::catalog,
 };
 
@@ -111,20 +111,22 @@ impl Ledger {
             pattern: pattern.clone(),
             contract,
         };
-        for _ in 0..2 {
+        // Each turn but the last is the success of somebody else, so this ends.
+        while bus::declarable(&self.0.contracts, &declared)? {
+            // Another process may have declared a family that this one falls into: every earlier word counts.
+            let head = self.0.store.head(&catalog::topics())?;
+            self.learn_declarations()?;
             if !bus::declarable(&self.0.contracts, &declared)? {
-                return Ok(());
+                break;
             }
             let draft = Draft::message(catalog::topics(), author.clone(), &declared)?.key(pattern.as_str())?;
-            let absent = Expectation::Key(catalog::topics(), pattern.to_string(), None);
-            match self.append(Append::of([draft]).expect(absent)).await {
-                Ok(_) => return Ok(()),
-                // Somebody else was first: what they declared decides.
-                Err(error) if error.kind() == ErrorKind::Conflict => self.learn_declarations()?,
-                Err(error) => return Err(error),
+            let unchanged = Expectation::Head(catalog::topics(), head);
+            match self.append(Append::of([draft]).expect(unchanged)).await {
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                outcome => return outcome.map(|_| ()),
             }
         }
-        bus::declarable(&self.0.contracts, &declared).map(|_| ())
+        Ok(())
     }
 
     /// The contract of a topic.
@@ -185,6 +187,9 @@ impl Ledger {
         for draft in &append.drafts {
             self.check_topic(draft)?;
             self.0.registry.check(&*self.0.store, draft, &mut schemas)?;
+            if draft.kind == INJECTED {
+                headers::check(&*self.0.store, draft)?;
+            }
         }
         append.prepare(schemas, self.0.clock.now())
     }
@@ -204,7 +209,8 @@ impl Ledger {
 
     fn learn_declarations(&self) -> Result<(), Error> {
         for envelope in self.read(Select::Topic(catalog::topics())).envelopes() {
-            self.0.contracts.learn(envelope?.decode()?);
+            let envelope = envelope?;
+            self.0.contracts.learn(envelope.pos, envelope.decode()?);
         }
         Ok(())
     }
@@ -234,7 +240,7 @@ impl Ledger {
 fn learn(contracts: &Contracts, row: &Row) {
     // A row that was just committed decodes; one that does not is found by `verify`.
     if let Ok(declared) = row.envelope().and_then(|envelope| envelope.decode()) {
-        contracts.learn(declared);
+        contracts.learn(row.pos, declared);
     }
 }
 

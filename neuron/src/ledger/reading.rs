@@ -128,21 +128,26 @@ impl Reading {
     /// # Errors
     /// A kind of the disk, or [`ErrorKind::Corrupt`].
     pub fn page(&mut self) -> Result<Vec<Row>, Error> {
-        let left = self.left.unwrap_or(u64::MAX);
-        if left == 0 || self.range.from > self.range.to {
-            return Ok(Vec::new());
+        loop {
+            let left = self.left.unwrap_or(u64::MAX);
+            if left == 0 || self.range.from > self.range.to {
+                return Ok(Vec::new());
+            }
+            let limit = usize::try_from(left).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
+            let Page { rows, next } = self.store.page(&self.select, Range { limit, ..self.range })?;
+            match next {
+                Some(next) if self.range.reverse => self.range.to = next,
+                Some(next) => self.range.from = next,
+                None => self.left = Some(0),
+            }
+            if next.is_some() {
+                self.left = self.left.map(|left| left - rows.len() as u64);
+            }
+            // A store may pass over many envelopes of others and end a page without a row: that is not the end.
+            if next.is_none() || !rows.is_empty() {
+                return Ok(rows);
+            }
         }
-        let limit = usize::try_from(left).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
-        let Page { rows, next } = self.store.page(&self.select, Range { limit, ..self.range })?;
-        match next {
-            Some(next) if self.range.reverse => self.range.to = next,
-            Some(next) => self.range.from = next,
-            None => self.left = Some(0),
-        }
-        if next.is_some() {
-            self.left = self.left.map(|left| left - rows.len() as u64);
-        }
-        Ok(rows)
     }
 
     /// The envelopes, page by page. Blocks for the length of a page now and then.

@@ -80,7 +80,7 @@ impl Registry {
     }
 }
 
-fn hold(store: &dyn Store, usage: &SchemaUse, value: &Json) -> Result<(), Error> {
+pub(super) fn hold(store: &dyn Store, usage: &SchemaUse, value: &Json) -> Result<(), Error> {
     let registry = |reference: &SchemaRef| store.schema(reference);
     Validator::of(&usage.reference(), &|reference| usage.resolve(reference, &registry))?.check(value)
 }

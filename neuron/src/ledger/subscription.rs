@@ -39,7 +39,7 @@ impl Ledger {
         let next = match from {
             From::Start => 1,
             From::Now => self.0.store.last()?.0 + 1,
-            From::After(pos) => pos + 1,
+            From::After(pos) => pos.saturating_add(1),
         };
         let select = pattern
             .literal()

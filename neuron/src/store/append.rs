@@ -78,12 +78,16 @@ impl Append {
 
     /// Brings the batch into the form the writer takes.
     pub(crate) fn prepare(self, schemas: Vec<Arc<Schema>>, now: Millis) -> Result<Batch, Error> {
-        if self.drafts.is_empty() || self.drafts.len() > limits::BATCH_MAX {
-            let (count, max) = (self.drafts.len(), limits::BATCH_MAX);
+        let (count, max) = (self.drafts.len(), limits::BATCH_MAX);
+        if count == 0 {
             return Err(Error::new(
-                ErrorKind::TooLarge,
-                format!("a batch of {count} drafts: use 1 to {max}"),
+                ErrorKind::Malformed,
+                "a batch without drafts: append at least one",
             ));
+        }
+        if count > max {
+            let why = format!("a batch of {count} drafts, more than {max}: split it");
+            return Err(Error::new(ErrorKind::TooLarge, why));
         }
         let epoch = self.owner.as_ref().map(|(_, epoch)| *epoch);
         let key = self.idempotency.as_deref();

@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use super::{
     Batch, Row,
     fault::{Fault, Point},
-    queue::{Outcome, Queue, Reply, Waiting, closed},
+    queue::{Outcome, Put, Queue, Reply, Waiting, closed},
     seal::{self, Transaction},
 };
 use crate::{Clock, Deferred, Error, Receipt, Result, limits};
@@ -118,14 +118,15 @@ impl<B: Backend + 'static> Committer<B> {
     /// Queues a batch that need not be durable yet.
     pub(crate) fn defer(self: &Arc<Self>, batch: Batch) -> Result<Vec<Deferred>, Error> {
         let handles: Vec<Deferred> = batch.drafts.iter().map(|_| Deferred::default()).collect();
-        held(&self.queue).push(Waiting {
+        let waiting = Waiting {
             batch,
             reply: Reply::Deferred(handles.clone()),
-        })?;
-        let mut queue = held(&self.queue);
-        if !std::mem::replace(&mut queue.unflushed, true) {
-            drop(queue);
-            self.flush.notify_one();
+        };
+        let put = held(&self.queue).defer(waiting)?;
+        match put {
+            Put::First => self.flush.notify_one(),
+            Put::More => {}
+            Put::Full => self.lead(Lead::Task),
         }
         Ok(handles)
     }
@@ -205,7 +206,7 @@ impl<B: Backend + 'static> Committer<B> {
                     drop(guard);
                     return self.lead_apart();
                 }
-                Err(error) => self.fail_all(&error),
+                Err(error) => self.fail_group(&error),
             }
             drop(guard);
             if held(&self.queue).is_empty() {
@@ -306,6 +307,12 @@ impl<B: Backend + 'static> Committer<B> {
     }
 
     fn fail_all(&self, error: &Error) {
+        while !held(&self.queue).is_empty() {
+            self.fail_group(error);
+        }
+    }
+
+    fn fail_group(&self, error: &Error) {
         let group = held(&self.queue).take_group();
         for waiting in group {
             let outcome = Err(error.clone());

@@ -20,6 +20,16 @@ pub(super) enum Reply {
     Deferred(Vec<Deferred>),
 }
 
+/// How a deferred append was queued.
+pub(super) enum Put {
+    /// Nobody looks after it yet.
+    First,
+    /// Somebody does already.
+    More,
+    /// A whole group waits, which is committed without further delay.
+    Full,
+}
+
 /// The batches of a process, in the order in which they will be committed.
 #[derive(Default)]
 pub(super) struct Queue {
@@ -38,6 +48,22 @@ impl Queue {
         }
         self.waiting.push_back(waiting);
         Ok(())
+    }
+
+    /// Queues a deferred append, which cannot wait for room.
+    pub(super) fn defer(&mut self, waiting: Waiting) -> Result<Put, Error> {
+        if self.waiting.len() >= limits::QUEUE_MAX {
+            let (count, max) = (self.waiting.len(), limits::QUEUE_MAX);
+            let why = format!("{count} batches wait for a commit and at most {max} may: commits do not keep up");
+            return Err(Error::new(ErrorKind::TooLarge, why));
+        }
+        self.push(waiting)?;
+        let first = !std::mem::replace(&mut self.unflushed, true);
+        Ok(match self.waiting.len() {
+            limits::GROUP_MAX.. => Put::Full,
+            _ if first => Put::First,
+            _ => Put::More,
+        })
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -129,7 +129,9 @@ fn check(txn: &mut dyn Transaction, batch: &Batch) -> Result<(), Error> {
 
 fn rows(txn: &mut dyn Transaction, batch: &Batch, now: Millis) -> Result<Vec<Arc<Row>>, Error> {
     let (last, at) = txn.last()?;
-    let at = at.max(now);
+    // The clock may have gone back since the headers were made, and none of them is later than its envelope.
+    let born = batch.drafts.iter().map(|draft| draft.born).max();
+    let at = at.max(now).max(born.unwrap_or(now));
     let mut rows: Vec<Arc<Row>> = Vec::with_capacity(batch.drafts.len());
     for (index, draft) in batch.drafts.iter().enumerate() {
         let earlier = rows

@@ -15,6 +15,10 @@ pub(super) const CASES: &[Case] = &[
     ("a repeat is seen in the very group of the first", in_group),
     ("causes and parents given by index are compared as such", by_index),
     (
+        "a parent in the batch itself is the same by its seq and by its index",
+        by_seq,
+    ),
+    (
         "batches without a key, or under another one, are never taken for repeats",
         unkeyed,
     ),
@@ -109,6 +113,19 @@ fn by_index(f: &Fixture) -> Result<(), Error> {
     let again = f.append(append()?)?;
     same("places", &places(&again), &places(&first))?;
     same("marked", &again.iter().all(|r| r.deduplicated), &true)
+}
+
+fn by_seq(f: &Fixture) -> Result<(), Error> {
+    let append = |parent| {
+        let reply = draft("a", "x", "reply")?.parent(parent);
+        Append::of([draft("a", "x", "question")?, reply]).idempotency_key("pair")
+    };
+    let first = f.append(append(Parent::Seq(1))?)?;
+    for parent in [Parent::Seq(1), Parent::Index(0)] {
+        let again = f.append(append(parent)?)?;
+        same("places", &places(&again), &places(&first))?;
+    }
+    same("rows", &f.rows()?.len(), &2)
 }
 
 fn unkeyed(f: &Fixture) -> Result<(), Error> {

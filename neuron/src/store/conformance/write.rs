@@ -25,6 +25,7 @@ pub(super) const CASES: &[Case] = &[
     ("observers see rows in commit order, before the appender is told", order),
     ("callbacks are called in commit order, also for a refusal", callbacks),
     ("at never goes back when the clock does", monotone),
+    ("no birth header is later than its envelope", born),
     (
         "parents and causes stand before what names them, and are who they are said to be",
         references,
@@ -205,6 +206,20 @@ fn monotone(f: &Fixture) -> Result<(), Error> {
         "when it has caught up",
         &f.one(draft("a", "x", "3")?)?.at,
         &Millis(now.0 + 1),
+    )
+}
+
+fn born(f: &Fixture) -> Result<(), Error> {
+    let now = f.setup.clock.now();
+    let batch = f.batch(Append::of([draft("a", "x", "1")?.header("mood", "calm")?]))?;
+    f.setup.clock.set(Millis(now.0 - 5_000));
+    let receipt = f.store.append_blocking(batch)?.remove(0);
+    let headers = f.envelope(&receipt)?.headers;
+    same("at", &receipt.at, &now)?;
+    same(
+        "headers",
+        &headers.iter().map(|header| header.at).collect::<Vec<_>>(),
+        &vec![now],
     )
 }
 
