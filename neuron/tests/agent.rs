@@ -21,6 +21,8 @@ use neuron::{
 };
 
 static CHARGED: AtomicUsize = AtomicUsize::new(0);
+/// The tests of this file share that count, so they go one at a time.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// Takes the money: never twice.
 #[step(once)]
@@ -91,6 +93,7 @@ fn kinds(ledger: &Ledger, topic: Topic) -> Vec<String> {
 
 #[tokio::test]
 async fn cut_after_any_commit_an_agent_gives_the_same_and_completes_nothing_twice() {
+    let _alone = ALONE.lock().await;
     let whole = Memory::new().unwrap();
     let first = run(&ledger(whole.clone()), "pen").await.unwrap();
     assert_eq!(first, Ok(1_000_000));
@@ -128,6 +131,7 @@ async fn cut_after_any_commit_an_agent_gives_the_same_and_completes_nothing_twic
 
 #[tokio::test]
 async fn no_once_step_starts_after_a_committed_cancel() {
+    let _alone = ALONE.lock().await;
     let ledger = ledger(Memory::new().unwrap());
     let order = ControlCancelled {
         because: Some("enough".into()),
@@ -145,6 +149,7 @@ async fn no_once_step_starts_after_a_committed_cancel() {
 
 #[tokio::test]
 async fn the_end_of_a_step_responds_to_its_start_and_carries_what_it_took() {
+    let _alone = ALONE.lock().await;
     let ledger = ledger(Memory::new().unwrap());
     run(&ledger, "ink").await.unwrap().unwrap();
     let envelopes = ledger
