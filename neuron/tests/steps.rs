@@ -692,8 +692,8 @@ async fn what_a_step_took_is_on_its_end_without_what_its_calls_took() {
 #[tokio::test]
 async fn a_call_is_named_by_scope_name_and_arguments() {
     let world = World::new();
-    world.run(buyer, "a pen".into()).await.unwrap();
-    let text = r#"["run","pay",{"order":"a pen"}]"#;
+    world.run(buyer, "a brush".into()).await.unwrap();
+    let text = r#"["run","pay",{"order":"a brush"}]"#;
     let hash = neuron::Digest::derive(neuron::CALL_CONTEXT, text.as_bytes());
     assert_eq!(key_of(&world, "step.started"), format!("{hash}#1"));
 }

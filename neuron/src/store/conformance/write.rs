@@ -82,7 +82,7 @@ fn gapless(f: &Fixture) -> Result<(), Error> {
         f.append(Append::of([draft("a", "x", "early")?, wrong_parent])),
         ErrorKind::Malformed,
     )?;
-    refused(f.append(Append::of([])), ErrorKind::TooLarge)?;
+    refused(f.append(Append::of([])), ErrorKind::Malformed)?;
     let next = f.append(Append::of([draft("b", "x", "2")?, draft("a", "x", "3")?]))?;
     same(
         "after a refusal",
