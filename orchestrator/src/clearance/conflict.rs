@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use neuron::graph::Graph;
 
-use super::{Laid, Round, Standing, end, start};
+use super::round::{Laid, Round, Standing, end, start};
 use crate::ruling::Ruling;
 
 /// Who wants a resource, in the order in which they may have it.

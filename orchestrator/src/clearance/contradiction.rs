@@ -2,7 +2,7 @@
 
 use neuron::graph::Graph;
 
-use super::{Round, Standing, end, start};
+use super::round::{Round, Standing, end, start};
 use crate::ruling::Ruling;
 
 /// Adds the edges of a round to its graph. An edge that would close a cycle is left out, and every package on the

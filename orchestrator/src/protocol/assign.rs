@@ -8,8 +8,9 @@ use neuron::{
 };
 
 use super::{
-    Assignment, Beat, illegal,
-    state::{Live, Stage},
+    beat::Beat,
+    event::Assignment,
+    state::{Live, Stage, illegal},
 };
 use crate::{fact::Fact, package::Key};
 

@@ -11,8 +11,9 @@ use neuron::{
 };
 
 use super::{
-    Beat, Command, illegal,
-    state::{Stage, State},
+    beat::Beat,
+    command::Command,
+    state::{Stage, State, illegal},
 };
 use crate::{
     clearance::{self, Laid, Round, Standing},

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use neuron::{Error, ErrorKind, Result, TokenId};
+use neuron::{Error, Result, TokenId};
 
-use super::{Beat, Command, Order, state::Stage};
-
-/// An order to cancel, with its reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cancellation(pub(super) Option<String>);
+use super::{
+    beat::Beat,
+    command::Command,
+    event::Order,
+    state::{Cancellation, Stage},
+};
 
 impl Beat<'_> {
     /// Orders are read from the log from its beginning, also by a run that is recovered, so each may come again.
@@ -88,17 +89,5 @@ impl Beat<'_> {
         let live = self.state.live.iter();
         let running = live.filter(|(_, live)| live.stage == Stage::Running && live.body.is_none());
         running.map(|(place, _)| *place)
-    }
-}
-
-impl Cancellation {
-    /// The answer of a package that was cancelled before it could give one.
-    pub(super) fn answer(&self) -> Error {
-        let why = "it was cancelled";
-        let why = self
-            .0
-            .as_ref()
-            .map_or_else(|| why.into(), |because| format!("{why}: {because}"));
-        Error::new(ErrorKind::Cancelled, why)
     }
 }

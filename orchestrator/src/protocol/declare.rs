@@ -2,7 +2,12 @@
 
 use neuron::{Error, ErrorKind, Result, vocabulary::clearance::PlanDeclared};
 
-use super::{Beat, Command, Planned, illegal, state::Stage};
+use super::{
+    beat::Beat,
+    command::Command,
+    event::Planned,
+    state::{Stage, illegal},
+};
 use crate::{fact::Fact, package::Key, ruling::Verdict};
 
 impl Beat<'_> {

@@ -2,7 +2,7 @@
 
 use neuron::{Error, Result};
 
-use super::{Beat, Command, state::Stage};
+use super::{beat::Beat, command::Command, state::Stage};
 use crate::package::Claims;
 
 impl Beat<'_> {

@@ -6,170 +6,28 @@
 //! stands there is said twice.
 
 mod assign;
+mod beat;
 mod clear;
+mod command;
 mod control;
 mod declare;
+mod event;
 mod execute;
 mod report;
 mod state;
 
-use neuron::{
-    Error, ErrorKind, Result, TokenId,
-    vocabulary::{
-        clearance::PlanDeclared,
-        orchestration::{Claims, EdgeDeclared, PackageAssigned},
-    },
-};
+use neuron::{Error, Result};
 
-use crate::{
-    fact::{Conclusion, Fact},
-    package::{Key, Outcome},
-    ruling::Verdict,
-};
+use beat::Beat;
 
+pub use command::Command;
+pub use event::{Assignment, Event, Order, Planned};
 pub use state::State;
-
-/// What has happened.
-#[derive(Clone, Debug)]
-pub enum Event {
-    /// A body is idle, and has assigned these since it last was; also what it assigned before a restart.
-    Assigned {
-        /// The orchestrator's package whose body it is; `None` for the run's own.
-        within: Option<Key>,
-        /// The packages, in order.
-        packages: Vec<Assignment>,
-    },
-    /// What [`Command::Plan`] gave.
-    Planned {
-        /// The package.
-        package: Key,
-        /// Its plan.
-        plan: Planned,
-    },
-    /// A package that was started has ended.
-    Ended {
-        /// The package.
-        package: Key,
-        /// How.
-        outcome: Outcome,
-    },
-    /// A package that runs wants a step that it did not declare.
-    Amended {
-        /// The package.
-        package: Key,
-        /// Key of the step.
-        step: String,
-        /// Name of the step.
-        name: String,
-        /// What it asks for.
-        claims: Claims,
-    },
-    /// Somebody gave an order.
-    Ordered {
-        /// To whom; `None` for the whole run.
-        token: Option<TokenId>,
-        /// What.
-        order: Order,
-    },
-    /// The run's own body has ended.
-    BodyEnded {
-        /// How.
-        outcome: Outcome,
-    },
-}
-
-/// A package as its orchestrator's body assigned it.
-#[derive(Clone, Debug)]
-pub struct Assignment {
-    /// What goes on the log, if it does not stand there yet.
-    pub assigned: PackageAssigned,
-    /// What it waits for.
-    pub edges: Vec<EdgeDeclared>,
-    /// Whether the program holds the code that executes it.
-    pub known: bool,
-}
-
-/// What became of asking a package for its plan.
-#[derive(Clone, Debug)]
-pub enum Planned {
-    /// Here it is.
-    Written(PlanDeclared),
-    /// It reads a value that is still to come.
-    Waiting,
-    /// It cannot be written.
-    Failed(Error),
-}
-
-/// An order from outside.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// Start nothing more.
-    Pause,
-    /// Go on.
-    Resume,
-    /// Stop for good.
-    Cancel {
-        /// Why.
-        because: Option<String>,
-    },
-}
-
-/// What is to be done.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Command {
-    /// Append this.
-    Record(Fact),
-    /// Ask the package for its plan, with the inputs that are there, and come back with [`Event::Planned`].
-    Plan {
-        /// The package.
-        package: Key,
-    },
-    /// Run it, and come back with [`Event::Ended`].
-    Start {
-        /// The package.
-        package: Key,
-    },
-    /// Append the answer of the package to the body that assigned it.
-    Answer {
-        /// The package.
-        package: Key,
-        /// Its outcome; the output of one that is done is with whoever ran it.
-        outcome: Outcome,
-    },
-    /// Hand the ruling to the step that waits for it.
-    Rule {
-        /// The package.
-        package: Key,
-        /// Key of the step.
-        step: String,
-        /// The ruling.
-        verdict: Verdict,
-    },
-    /// It runs: let it start no further step until [`Command::Release`].
-    Hold {
-        /// The package.
-        package: Key,
-    },
-    /// It may start steps again.
-    Release {
-        /// The package.
-        package: Key,
-    },
-    /// It runs: stop it, and come back with [`Event::Ended`].
-    Stop {
-        /// The package.
-        package: Key,
-    },
-    /// Stop the run's own body; nothing comes back.
-    Abandon,
-    /// The run is over: append how.
-    Conclude(Conclusion),
-}
 
 /// Takes an event in, and gives what follows from it.
 ///
 /// # Errors
-/// [`ErrorKind::Misuse`] for an event that cannot happen in this state: the state is then not to be used any further.
+/// [`Misuse`](neuron::ErrorKind::Misuse) for an event that cannot happen in this state: the state is then not to be used any further.
 pub fn advance(state: &mut State, event: Event) -> Result<Vec<Command>, Error> {
     let mut beat = Beat {
         state,
@@ -189,23 +47,4 @@ pub fn advance(state: &mut State, event: Event) -> Result<Vec<Command>, Error> {
         Event::BodyEnded { outcome } => beat.body_ended(outcome)?,
     }
     Ok(beat.commands)
-}
-
-/// One event on its way through the state.
-struct Beat<'a> {
-    state: &'a mut State,
-    commands: Vec<Command>,
-}
-
-impl Beat<'_> {
-    /// Puts a fact on the log, and on the board that is folded from it.
-    fn record(&mut self, fact: Fact) -> Result<(), Error> {
-        self.state.board.record(&fact)?;
-        self.commands.push(Command::Record(fact));
-        Ok(())
-    }
-}
-
-fn illegal(why: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Misuse, why)
 }

@@ -2,7 +2,11 @@
 
 use neuron::{Error, ErrorKind, Result, vocabulary::orchestration::EdgeReason};
 
-use super::{Beat, Command, illegal, state::Stage};
+use super::{
+    beat::Beat,
+    command::Command,
+    state::{Stage, illegal},
+};
 use crate::{
     fact::{Conclusion, Fact},
     package::{Key, Outcome},

@@ -1,11 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use neuron::{
-    Error, Result, TokenId,
+    Error, ErrorKind, Result, TokenId,
     vocabulary::orchestration::{EdgeReason, PackageKind},
 };
 
-use super::{control::Cancellation, illegal};
 use crate::{
     board::{BoardView, Package},
     fact::Conclusion,
@@ -150,4 +149,25 @@ impl State {
         let mut tokens = around.map(|place| &self.package(place).assigned.token);
         self.paused || tokens.any(|token| self.paused_tokens.contains(token))
     }
+}
+
+/// An order to cancel, with its reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cancellation(pub(super) Option<String>);
+
+impl Cancellation {
+    /// The answer of a package that was cancelled before it could give one.
+    pub(super) fn answer(&self) -> Error {
+        let why = "it was cancelled";
+        let why = self
+            .0
+            .as_ref()
+            .map_or_else(|| why.into(), |because| format!("{why}: {because}"));
+        Error::new(ErrorKind::Cancelled, why)
+    }
+}
+
+/// An event that cannot happen.
+pub(super) fn illegal(why: impl std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Misuse, why)
 }

@@ -6,17 +6,14 @@ use std::{
 
 use neuron::{Error, ErrorKind, Json, Result, plan::Input, scope::Scope};
 
-use super::{
-    assign::Work,
-    job::Laid,
-    signal::{Signal, Signals},
-};
+use super::{assign::Work, laid::Laid};
 use crate::package::Key;
 
 /// What an orchestrator's body finds in its scope: the run it belongs to.
 #[derive(Clone)]
 pub(crate) struct Link {
-    pub(crate) signals: Signals,
+    /// Takes what a body has assigned.
+    pub(crate) take: Arc<dyn Fn(Arc<Body>, Vec<Laid>) + Send + Sync>,
     /// The package whose body it is; `None` for the run's own.
     pub(crate) within: Option<Key>,
 }
@@ -113,11 +110,7 @@ impl Body {
     pub(crate) fn flush(self: &Arc<Self>) {
         let packages: Vec<Laid> = self.packages().iter_mut().filter_map(|slot| slot.laid.take()).collect();
         if let Some(link) = self.link.as_ref().filter(|_| !packages.is_empty()) {
-            // A driver that is gone has no use for them.
-            let _ = link.signals.send(Signal::Assigned {
-                body: self.clone(),
-                packages,
-            });
+            (link.take)(self.clone(), packages);
         }
     }
 

@@ -1,7 +1,7 @@
 use std::{fmt, path::Path, sync::Arc, time::Duration};
 
 use neuron::{
-    Callable, Clock, Digest, Error, Json, Ledger, Result,
+    Callable, Clock, Error, Ledger, Result,
     def::{Entry, Registry},
     limits,
     ownership::Ownership,
@@ -10,7 +10,7 @@ use neuron::{
     store::{Access, Durability, Fault, Memory, Options},
 };
 
-use super::{Neuron, neuron::Inner};
+use super::{Neuron, engine::Engine};
 
 /// How a store is opened and its runs are driven.
 ///
@@ -30,6 +30,22 @@ pub struct Builder {
     strict: bool,
     ttl: Duration,
     build: Option<String>,
+}
+
+impl Neuron {
+    /// Opens the store at `path`, and makes it if it is missing. Opening claims nothing: unfinished runs go on when
+    /// they are run again, or by [`Neuron::recover`] and [`Neuron::serve`].
+    ///
+    /// # Errors
+    /// As [`Sqlite::open`](neuron::store::Sqlite::open); [`ErrorKind::Misuse`] if two linked definitions have one name.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::builder().open(path).await
+    }
+
+    /// A store that is opened in another way than the default.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
 }
 
 impl Default for Builder {
@@ -144,8 +160,8 @@ impl Builder {
         }
         let ownership = Ownership::join(ledger.clone(), self.ttl)?;
         let build = self.build.unwrap_or_else(program);
-        let inner = Inner::new(ledger, ownership, registry, self.state, (self.strict, build))?;
-        Ok(Neuron::new(inner))
+        let engine = Engine::new(ledger, ownership, registry, self.state, (self.strict, build))?;
+        Ok(Neuron(Arc::new(engine)))
     }
 }
 
@@ -154,25 +170,6 @@ fn program() -> String {
     let path = std::env::current_exe().ok();
     let stem = path.as_deref().and_then(Path::file_stem);
     stem.map_or_else(|| "unknown".into(), |stem| stem.to_string_lossy().into_owned())
-}
-
-/// A hash over everything that is registered: names, parameters and options.
-///
-/// # Errors
-/// [`Malformed`](neuron::ErrorKind::Malformed) if a name has no canonical form.
-pub(crate) fn fingerprint(registry: &Registry) -> Result<String, Error> {
-    let definitions = registry.entries().map(|entry| {
-        let meta = entry.meta();
-        let params: Vec<&str> = meta.params.iter().map(neuron::def::Param::name).collect();
-        let options = (meta.claims(), meta.attempts, meta.timeout_ms, meta.share);
-        (meta.kind, meta.name, params, options)
-    });
-    let plans = registry.plans().map(|plan| {
-        let params: Vec<&str> = plan.params().iter().map(neuron::def::Param::name).collect();
-        (plan.name(), params)
-    });
-    let all = Json::of(&(definitions.collect::<Vec<_>>(), plans.collect::<Vec<_>>()))?;
-    Ok(Digest::derive("neuron-registry-v1", all.as_str().as_bytes()).to_string())
 }
 
 impl fmt::Debug for Builder {

@@ -8,7 +8,7 @@ use neuron::{
     topic::catalog,
 };
 
-use super::{assign::Prepared, neuron::Inner, signal::Signal};
+use super::{assign::Prepared, engine::Engine, signal::Signal};
 use crate::package::Key;
 
 /// Where a body writes, and whom it obeys.
@@ -56,12 +56,12 @@ impl Seat {
     /// What the scopes of the body share.
     pub(crate) async fn runtime(
         self,
-        inner: &Inner,
+        engine: &Engine,
         state: State,
         admission: Option<impl Admission>,
     ) -> Result<Arc<Runtime>, Error> {
         let past = if self.resumed {
-            past(inner.ledger.clone(), self.topic.clone()).await?
+            past(engine.ledger.clone(), self.topic.clone()).await?
         } else {
             History::new()
         };
@@ -72,13 +72,13 @@ impl Seat {
             control: self.control,
             cause: self.cause,
         };
-        let upcasters: Arc<Upcasters> = inner.upcasters.clone();
-        let journal = Arc::new(LedgerJournal::new(inner.ledger.clone(), place, upcasters));
+        let upcasters: Arc<Upcasters> = engine.upcasters.clone();
+        let journal = Arc::new(LedgerJournal::new(engine.ledger.clone(), place, upcasters));
         let runtime = Runtime::new(journal)
             .history(past)
-            .code(inner.registry.clone())
+            .code(engine.registry.clone())
             .state(state)
-            .strict(inner.strict)
+            .strict(engine.strict)
             .taken_over(self.taken_over);
         Ok(Arc::new(match admission {
             Some(admission) => runtime.admission(Arc::new(admission)),

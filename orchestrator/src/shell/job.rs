@@ -1,28 +1,14 @@
-use std::{
-    collections::{BTreeMap, HashMap},
-    sync::Arc,
-};
+use std::{collections::HashMap, sync::Arc};
 
 use neuron::{
     Error, ErrorKind, Json, Result,
     plan::{Input, Written},
     scope::Runtime,
-    vocabulary::orchestration::{EdgeDeclared, EdgeReason},
 };
 use tokio::sync::oneshot;
 
-use super::{assign::Work, body::Body};
-use crate::{package::Key, ruling::Verdict};
-
-/// A package as its body laid it on the board.
-pub(crate) struct Laid {
-    pub(crate) key: Key,
-    pub(crate) work: Work,
-    /// Where its arguments come from; a wire names a package by its place among those of the body.
-    pub(crate) inputs: Vec<Input>,
-    /// Packages that go first, though nothing flows from them.
-    pub(crate) after: Vec<usize>,
-}
+use super::{body::Body, laid::Laid};
+use crate::ruling::Verdict;
 
 /// A package as the driver of its run knows it.
 pub(crate) struct Job {
@@ -36,70 +22,6 @@ pub(crate) struct Job {
     pub(crate) output: Option<Json>,
     /// Steps that wait for a ruling.
     pub(crate) asking: HashMap<String, oneshot::Sender<Verdict>>,
-}
-
-impl Laid {
-    /// The arguments that were given as values, as they are recorded; what comes from a package stands as `null` in a
-    /// list, and not at all alone.
-    pub(crate) fn literals(&self) -> Result<BTreeMap<String, Json>, Error> {
-        let mut literals = BTreeMap::new();
-        for (param, input) in self.work.params.iter().zip(&self.inputs) {
-            let literal = match input {
-                Input::Value(given) => given.recorded().clone(),
-                Input::List(list) => {
-                    let elements = list.iter().map(|input| match input {
-                        Input::Value(given) => given.recorded().clone(),
-                        _ => Json::null(),
-                    });
-                    Json::of(&elements.collect::<Vec<_>>())?
-                }
-                _ => continue,
-            };
-            literals.insert(param.name().into(), literal);
-        }
-        Ok(literals)
-    }
-
-    /// What it waits for, one edge each.
-    pub(crate) fn edges(&self, body: &Body) -> Vec<EdgeDeclared> {
-        let mut edges = Vec::new();
-        let mut add = |place: usize, why, parameter: Option<&str>, index: Option<usize>| {
-            let Some(from) = body.key(place) else { return };
-            let edge = EdgeDeclared {
-                from: from.to_string(),
-                to: self.key.to_string(),
-                why,
-                parameter: parameter.map(Into::into),
-                index: index.map(|index| index as u64),
-                resource: None,
-                because: None,
-            };
-            if !edges.contains(&edge) {
-                edges.push(edge);
-            }
-        };
-        for (param, input) in self.work.params.iter().zip(&self.inputs) {
-            let name = Some(param.name());
-            match input {
-                Input::Value(_) | Input::Param(_) => {}
-                Input::Wire(place) => add(*place, EdgeReason::Value, name, None),
-                Input::Wires(places) => {
-                    let places = places.iter().enumerate();
-                    places.for_each(|(at, place)| add(*place, EdgeReason::Value, name, Some(at)));
-                }
-                Input::List(list) => {
-                    for (at, input) in list.iter().enumerate() {
-                        let wires = input.wires().into_iter();
-                        wires.for_each(|place| add(place, EdgeReason::Value, name, Some(at)));
-                    }
-                }
-            }
-        }
-        self.after
-            .iter()
-            .for_each(|place| add(*place, EdgeReason::After, None, None));
-        edges
-    }
 }
 
 impl Job {

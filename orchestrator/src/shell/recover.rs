@@ -47,17 +47,18 @@ impl Neuron {
                 found.without_code.push(id);
                 continue;
             };
-            if self.is_live(&id) {
+            if self.0.is_live(&id) {
                 found.here.push(id);
                 continue;
             }
-            if self.live() >= limits::RECOVERED_AT_ONCE_MAX {
+            if self.0.live() >= limits::RECOVERED_AT_ONCE_MAX {
                 found.waiting.push(id);
                 continue;
             }
             match self.0.ownership.claim(&owned(&id)).await {
                 Ok(claimed) => {
-                    self.start(&id, entry, entry.normalise(&created.args)?, Some(claimed))?;
+                    self.0
+                        .start(&id, entry, entry.normalise(&created.args)?, Some(claimed))?;
                     found.here.push(id);
                 }
                 Err(error) if error.kind() == ErrorKind::Busy => found.elsewhere.push(id),
@@ -74,12 +75,12 @@ impl Neuron {
     pub async fn serve(&self) -> Result<(), Error> {
         loop {
             for Unfinished { id, created, entry } in self.unfinished().await? {
-                let Some(entry) = entry.filter(|_| !self.is_live(&id)) else {
+                let Some(entry) = entry.filter(|_| !self.0.is_live(&id)) else {
                     continue;
                 };
-                if self.live() < limits::RECOVERED_AT_ONCE_MAX {
+                if self.0.live() < limits::RECOVERED_AT_ONCE_MAX {
                     // Whoever drives it now is watched, and followed when it dies or hangs.
-                    self.start(&id, entry, entry.normalise(&created.args)?, None)?;
+                    self.0.start(&id, entry, entry.normalise(&created.args)?, None)?;
                 }
             }
             tokio::time::sleep(limits::SERVE_POLL).await;

@@ -4,6 +4,7 @@ use std::{
     hash::{BuildHasher as _, RandomState},
     marker::PhantomData,
     pin::Pin,
+    sync::Arc,
 };
 
 use neuron::{
@@ -13,12 +14,12 @@ use neuron::{
 };
 use tokio::sync::watch;
 
-use super::{Neuron, standing::End};
+use super::{engine::Engine, standing::End};
 
 /// A run that is about to begin or to be attached to: await it for its output.
 #[must_use = "a run does nothing until it is awaited or started"]
 pub struct Run<T> {
-    neuron: Neuron,
+    engine: Arc<Engine>,
     id: Option<Result<RunId, Error>>,
     entry: &'static Entry,
     args: Result<Encoded, Error>,
@@ -26,9 +27,9 @@ pub struct Run<T> {
 }
 
 impl<T: Payload> Run<T> {
-    pub(crate) fn new(neuron: Neuron, entry: &'static Entry, args: Result<Encoded, Error>) -> Self {
+    pub(crate) fn new(engine: Arc<Engine>, entry: &'static Entry, args: Result<Encoded, Error>) -> Self {
         Self {
-            neuron,
+            engine,
             id: None,
             entry,
             args,
@@ -57,7 +58,7 @@ impl<T: Payload> Run<T> {
             return Err(Error::new(ErrorKind::Misuse, why));
         }
         let id = self.id.unwrap_or_else(|| fresh(self.entry.meta().name))?;
-        let end = self.neuron.start(&id, self.entry, self.args?, None)?;
+        let end = self.engine.start(&id, self.entry, self.args?, None)?;
         Ok(Running {
             id,
             end,

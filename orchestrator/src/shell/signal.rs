@@ -3,7 +3,7 @@ use std::sync::Arc;
 use neuron::{Error, Json, Result, TokenId};
 use tokio::sync::{mpsc, oneshot};
 
-use super::{body::Body, job::Laid};
+use super::{body::Body, laid::Laid};
 use crate::{
     package::{Claims, Key},
     protocol::Order,

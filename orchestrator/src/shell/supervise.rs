@@ -10,9 +10,8 @@ use neuron::{
 };
 
 use super::{
-    builder::fingerprint,
     driver::Driver,
-    neuron::{Inner, conflict},
+    engine::{Engine, conflict, fingerprint},
     standing::{Created, End, Standing, ended, standing},
 };
 
@@ -31,9 +30,9 @@ pub(crate) fn owned(run: &RunId) -> String {
 }
 
 /// Gives the recorded end of a run, waits for the process that drives it, or drives it, whichever is the case.
-pub(crate) async fn supervise(inner: &Arc<Inner>, errand: Errand) -> End {
+pub(crate) async fn supervise(engine: &Arc<Engine>, errand: Errand) -> End {
     let (id, name) = (&errand.id, owned(&errand.id));
-    let mut standing = look(inner, &errand).await?;
+    let mut standing = look(engine, &errand).await?;
     let mut claimed = errand.claimed.clone();
     loop {
         if let Standing::Ended(_, end) = standing {
@@ -41,7 +40,7 @@ pub(crate) async fn supervise(inner: &Arc<Inner>, errand: Errand) -> End {
         }
         let claim = match claimed.take() {
             Some(claimed) => claimed,
-            None => match inner.ownership.claim(&name).await {
+            None => match engine.ownership.claim(&name).await {
                 Err(error) if error.kind() == ErrorKind::Busy => {
                     let after = if let Standing::Open(created) = &standing {
                         created.envelope.pos
@@ -49,10 +48,10 @@ pub(crate) async fn supervise(inner: &Arc<Inner>, errand: Errand) -> End {
                         0
                     };
                     tokio::select! {
-                        claimed = inner.ownership.claim_when_free(&name) => claimed?,
-                        ended = ended(&inner.ledger, id, after) => {
+                        claimed = engine.ownership.claim_when_free(&name) => claimed?,
+                        ended = ended(&engine.ledger, id, after) => {
                             ended?;
-                            standing = look(inner, &errand).await?;
+                            standing = look(engine, &errand).await?;
                             continue;
                         }
                     }
@@ -62,22 +61,22 @@ pub(crate) async fn supervise(inner: &Arc<Inner>, errand: Errand) -> End {
         };
         // Somebody else may have begun or ended it between the look and the claim.
         if claim.from != Takeover::Free || claim.epoch > 1 {
-            standing = look(inner, &errand).await?;
+            standing = look(engine, &errand).await?;
         }
         match standing {
             Standing::Ended(_, end) => {
-                inner.ownership.release(&name).await?;
+                engine.ownership.release(&name).await?;
                 return end;
             }
-            Standing::Open(created) => return Driver::resume(inner, &errand, claim, *created).await?.drive().await,
+            Standing::Open(created) => return Driver::resume(engine, &errand, claim, *created).await?.drive().await,
             Standing::New => {}
         }
-        match create(inner, &errand, &claim).await {
-            Ok(created) => return Driver::begin(inner, &errand, &claim, &created).drive().await,
+        match create(engine, &errand, &claim).await {
+            Ok(created) => return Driver::begin(engine, &errand, &claim, &created).drive().await,
             // The log is not as it was read: look again, under the claim.
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 claimed = Some(claim);
-                standing = look(inner, &errand).await?;
+                standing = look(engine, &errand).await?;
             }
             Err(error) => return Err(error),
         }
@@ -85,8 +84,8 @@ pub(crate) async fn supervise(inner: &Arc<Inner>, errand: Errand) -> End {
 }
 
 /// How the run stands; a conflict if it is one of another orchestrator or with other arguments.
-async fn look(inner: &Arc<Inner>, errand: &Errand) -> Result<Standing, Error> {
-    let (ledger, id) = (inner.ledger.clone(), errand.id.clone());
+async fn look(engine: &Arc<Engine>, errand: &Errand) -> Result<Standing, Error> {
+    let (ledger, id) = (engine.ledger.clone(), errand.id.clone());
     let read = tokio::task::spawn_blocking(move || standing(&ledger, &id)).await;
     let standing = read.map_err(|error| Error::new(ErrorKind::Io, error))??;
     if let Standing::Open(created) | Standing::Ended(created, _) = &standing {
@@ -106,30 +105,30 @@ fn same(errand: &Errand, created: &Created) -> Result<(), Error> {
     Err(conflict(&errand.id, &created.name))
 }
 
-async fn create(inner: &Arc<Inner>, errand: &Errand, claim: &Claimed) -> Result<neuron::Receipt, Error> {
+async fn create(engine: &Arc<Engine>, errand: &Errand, claim: &Claimed) -> Result<neuron::Receipt, Error> {
     let topic = catalog::lifecycle(&errand.id);
     let recorded = errand.args.recorded.clone();
     let is_large = recorded.len() > limits::INLINE_VALUE_BYTES_MAX;
     let created = OrchestrationCreated {
         name: errand.entry.meta().name.into(),
         args: (!is_large).then(|| recorded.clone()),
-        build: inner.build.clone(),
-        registry: fingerprint(&inner.registry)?,
+        build: engine.build.clone(),
+        registry: fingerprint(&engine.registry)?,
     };
     let mut draft = created.draft(topic.clone(), Author::from(&errand.id))?;
     if is_large {
-        draft = draft.artifact(store(inner, recorded).await?);
+        draft = draft.artifact(store(engine, recorded).await?);
     }
     let append = Append::of([draft])
         .expect(Expectation::Head(topic, 0))
         .owner(&claim.name, claim.epoch);
-    let receipts = inner.ledger.append(append).await?;
+    let receipts = engine.ledger.append(append).await?;
     let first = receipts.into_iter().next();
     first.ok_or_else(|| Error::new(ErrorKind::Corrupt, "the store gave no receipt"))
 }
 
-async fn store(inner: &Arc<Inner>, value: Json) -> Result<Artifact, Error> {
-    let ledger = inner.ledger.clone();
+async fn store(engine: &Arc<Engine>, value: Json) -> Result<Artifact, Error> {
+    let ledger = engine.ledger.clone();
     let stored = tokio::task::spawn_blocking(move || ledger.store_blob(value.as_str().as_bytes())).await;
     Ok(Artifact {
         name: "args".into(),

@@ -19,9 +19,10 @@ use super::{
     super::{
         admission::Gatekeeper,
         body::Link,
+        engine::Engine,
         execute::{Seat, execute, told},
-        neuron::Inner,
         scribe::Scribe,
+        signal::Signal,
         standing::Created,
         supervise::Errand,
     },
@@ -35,13 +36,13 @@ use crate::{
 
 impl Driver {
     /// A run that has just begun.
-    pub(crate) fn begin(inner: &Arc<Inner>, errand: &Errand, claim: &Claimed, created: &Receipt) -> Self {
+    pub(crate) fn begin(engine: &Arc<Engine>, errand: &Errand, claim: &Claimed, created: &Receipt) -> Self {
         let owner = (claim.name.clone(), claim.epoch);
         let (link, signals) = mpsc::unbounded_channel();
         Self {
-            inner: inner.clone(),
+            engine: engine.clone(),
             id: errand.id.clone(),
-            scribe: Scribe::new(inner.ledger.clone(), errand.id.clone(), owner.clone()),
+            scribe: Scribe::new(engine.ledger.clone(), errand.id.clone(), owner.clone()),
             owner,
             taken_over: false,
             resumed: false,
@@ -60,12 +61,12 @@ impl Driver {
 
     /// A run that another incarnation left, read from its log.
     pub(crate) async fn resume(
-        inner: &Arc<Inner>,
+        engine: &Arc<Engine>,
         errand: &Errand,
         claim: Claimed,
         created: Created,
     ) -> Result<Self, Error> {
-        let (ledger, id) = (inner.ledger.clone(), errand.id.clone());
+        let (ledger, id) = (engine.ledger.clone(), errand.id.clone());
         let read = tokio::task::spawn_blocking(move || facts(&ledger, &id)).await;
         let facts = read.map_err(|error| Error::new(ErrorKind::Io, error))??;
         let Created { envelope, .. } = created;
@@ -77,7 +78,7 @@ impl Driver {
             at: envelope.at,
             deduplicated: false,
         };
-        let mut driver = Self::begin(inner, errand, &claim, &receipt);
+        let mut driver = Self::begin(engine, errand, &claim, &receipt);
         let mut board = BoardView::default();
         for (envelope, fact) in &facts {
             board.record(fact)?;
@@ -109,10 +110,10 @@ impl Driver {
         let topic = token
             .as_ref()
             .map_or_else(|| catalog::run_control(&self.id), catalog::control);
-        if self.inner.ledger.store().head(&topic)? == 0 {
+        if self.engine.ledger.store().head(&topic)? == 0 {
             return Ok(());
         }
-        let Orders { paused, cancelled, .. } = self.inner.ledger.fold(&Control::new(topic), None)?.state;
+        let Orders { paused, cancelled, .. } = self.engine.ledger.fold(&Control::new(topic), None)?.state;
         let pause = paused.then_some(Order::Pause);
         let cancel = cancelled.map(|because| Order::Cancel { because });
         for order in pause.into_iter().chain(cancel) {
@@ -128,7 +129,9 @@ impl Driver {
         }
         let mut seat = Seat::of_orchestrator(&self.id, self.owner.clone(), None);
         (seat.resumed, seat.taken_over) = (self.resumed, self.taken_over);
-        let runtime = seat.runtime(&self.inner, self.shared(None), None::<Gatekeeper>).await?;
+        let runtime = seat
+            .runtime(&self.engine, self.shared(None), None::<Gatekeeper>)
+            .await?;
         self.body = Some(runtime.clone());
         let (link, id, birth) = (self.link.clone(), self.id.to_string(), self.birth);
         let (entry, args) = (self.entry, self.args.clone());
@@ -146,9 +149,13 @@ impl Driver {
 
     /// The program's state, with what links an orchestrator's body to this run.
     pub(super) fn shared(&self, within: Option<Key>) -> scope::State {
-        let mut state = self.inner.state.clone();
+        let mut state = self.engine.state.clone();
+        let signals = self.link.clone();
         state.insert(Link {
-            signals: self.link.clone(),
+            take: Arc::new(move |body, packages| {
+                // A driver that is gone has no use for them.
+                let _ = signals.send(Signal::Assigned { body, packages });
+            }),
             within,
         });
         state

@@ -136,7 +136,7 @@ impl Driver {
             token: token.clone(),
             outline: written.as_ref().map(|written| Arc::new(written.outline().clone())),
             claims,
-            ledger: self.inner.ledger.clone(),
+            ledger: self.engine.ledger.clone(),
             owner: self.owner.clone(),
             signals: self.link.clone(),
         });
@@ -147,7 +147,7 @@ impl Driver {
             ..seat
         };
         let state = self.shared(Some(package.clone()));
-        let runtime = seat.runtime(&self.inner, state, gate).await?;
+        let runtime = seat.runtime(&self.engine, state, gate).await?;
         let job = self.job(package)?;
         job.runtime = Some(runtime.clone());
         let span = tracing::info_span!("agent", name = job.laid.work.name, %token);

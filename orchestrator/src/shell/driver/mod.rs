@@ -16,8 +16,9 @@ use tokio::sync::mpsc;
 
 use super::{
     body::Body,
-    job::{Job, Laid},
-    neuron::Inner,
+    engine::Engine,
+    job::Job,
+    laid::Laid,
     scribe::Scribe,
     signal::{Signal, Signals},
     standing::{End, cancelled},
@@ -30,7 +31,7 @@ use crate::{
 
 /// Brings one run to its end in this process: the only one that rules and appends for it.
 pub(crate) struct Driver {
-    inner: Arc<Inner>,
+    engine: Arc<Engine>,
     id: RunId,
     owner: (String, u64),
     taken_over: bool,
@@ -59,12 +60,12 @@ impl Driver {
             tracing::warn!(%error, "the run is left without an end");
             self.stop_all(error);
         }
-        self.inner.switchboard.disconnect(&self.id, &self.tokens);
+        self.engine.switchboard.disconnect(&self.id, &self.tokens);
         end
     }
 
     async fn run_out(&mut self) -> End {
-        self.inner.switchboard.connect_run(&self.id, &self.link);
+        self.engine.switchboard.connect_run(&self.id, &self.link);
         self.obey_standing_orders().await?;
         self.start_body().await?;
         loop {
@@ -82,7 +83,7 @@ impl Driver {
     }
 
     fn connect(&mut self, token: &TokenId) {
-        self.inner.switchboard.connect_token(token, &self.link);
+        self.engine.switchboard.connect_token(token, &self.link);
         self.tokens.insert(token.clone());
     }
 
@@ -136,7 +137,7 @@ impl Driver {
             self.connect(&assigned.token);
             packages.push(Assignment {
                 assigned,
-                edges: laid.edges(body),
+                edges: laid.edges(|place| body.key(place)),
                 known: true,
             });
             self.jobs.insert(laid.key.clone(), Job::new(laid, body.clone()));
