@@ -38,10 +38,10 @@ fn main() {
         .and_then(|rows| rows.parse().ok())
         .unwrap_or(3_000_000);
     let mut table = table::Table::new();
-    table.note(&format!(
+    println!(
         "one commit of one row, bare rusqlite, FULL: {:.0} µs",
         baseline::lone_commit_us()
-    ));
+    );
     for durability in [Durability::PowerLoss, Durability::Process] {
         table.row(steps::sequential(durability));
         table.row(writers::sixty_four(durability));

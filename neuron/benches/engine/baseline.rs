@@ -43,7 +43,9 @@ fn create(path: &Path, like: &Path, durability: Durability) -> Connection {
             "PRAGMA page_size = {page}; PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous};"
         ))
         .unwrap();
-    texts.iter().for_each(|text| connection.execute_batch(text).unwrap());
+    for text in texts {
+        connection.execute_batch(&text).unwrap();
+    }
     connection
 }
 

@@ -133,9 +133,9 @@ pub(crate) fn grown(rows: u64) -> Vec<Row> {
     let began = Instant::now();
     fill(&open(&large), rows);
     println!("filled {rows} envelopes in {:.0} s", began.elapsed().as_secs_f64());
-    let folded = rows.min(1_000_000);
+    let upto = rows.min(1_000_000);
     let (ours, bare) = (0..3).fold((0.0, 0.0), |(ours, bare): (f64, f64), _| {
-        (ours.max(fold(&large, folded)), bare.max(baseline::scan(&large, folded)))
+        (ours.max(fold(&large, upto)), bare.max(baseline::scan(&large, upto)))
     });
     let grown = Row {
         work: format!("4 append to a log of {rows} against one of {SMALL}, groups of {BATCH}, PowerLoss"),
@@ -147,7 +147,7 @@ pub(crate) fn grown(rows: u64) -> Vec<Row> {
         unit: "envelopes",
     };
     let fold = Row {
-        work: format!("5 fold over {folded} envelopes"),
+        work: format!("5 fold over {upto} envelopes"),
         ours,
         baseline: bare,
         goal: "≥ 0.8",

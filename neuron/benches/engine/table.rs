@@ -21,10 +21,6 @@ impl Table {
         Self(format!("{head}\n|---|---|---|---|---|---|---|\n"))
     }
 
-    pub(crate) fn note(&self, text: &str) {
-        println!("{text}");
-    }
-
     pub(crate) fn row(&mut self, row: Row) {
         let Row {
             work,
