@@ -13,6 +13,7 @@
 pub mod account;
 pub mod board;
 pub mod clearance;
+pub mod cli;
 pub mod fact;
 pub mod package;
 pub mod prelude;

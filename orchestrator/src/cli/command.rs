@@ -1,0 +1,169 @@
+//! All commands, and how each is given what it needs.
+
+use std::path::PathBuf;
+
+use neuron::store::Access;
+
+use super::{
+    artifact::{Artifacts, Cat},
+    board::Board,
+    causes::Causes,
+    console::Console,
+    cost::Cost,
+    integrity::{self, Check, Head, Verify},
+    lineage::Lineage,
+    log::Log,
+    order::{Order, Verb},
+    outcome::{Exit, Failure, Outcome},
+    place,
+    runs::Runs,
+    schema::Schema,
+    show::Show,
+    topics::Topics,
+    waiting::{Resolve, Waiting},
+};
+
+/// What holds for every command.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[command(next_help_heading = "Options of every command")]
+pub struct Options {
+    /// The store; else the environment variable NEURON_STORE, else the one `*.db` of this folder
+    #[arg(long, value_name = "PATH", global = true)]
+    pub store: Option<PathBuf>,
+    /// Answer in JSON: one value, or one per line for streams. Moments are milliseconds since the epoch, hashes whole
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Colours: auto (on a terminal, unless NO_COLOR is set), always or never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        global = true,
+        default_value = "auto",
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
+    pub color: Color,
+}
+
+/// Whether to write in colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless the environment says otherwise.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What is asked or ordered.
+#[derive(Clone, Debug, clap::Subcommand)]
+pub enum Command {
+    /// What was run, and how far it came, newest first
+    Runs(Runs),
+    /// The packages of a run, what they wait for, and what was ruled on them
+    Board(Board),
+    /// What a run has burnt, by package and by step
+    Cost(Cost),
+    /// What waits for a person
+    Waiting(Waiting),
+    /// Rule on a step that waits
+    Resolve(Resolve),
+    /// Start nothing more of a run or of one package
+    Pause(Order),
+    /// Go on with a run or one package
+    Resume(Order),
+    /// Stop a run or one package for good
+    Cancel(Order),
+    /// Which topics hold something
+    Topics(Topics),
+    /// The log, oldest first
+    Log(Log),
+    /// One envelope, whole
+    Show(Show),
+    /// Why an envelope is there: what it responds to and what caused it, back to the beginning
+    Causes(Causes),
+    /// What payloads are held to
+    Schema(Schema),
+    /// The artifacts of the store
+    Artifacts(Artifacts),
+    /// The content of an artifact
+    Cat(Cat),
+    /// How an artifact came to be, and what superseded it
+    Lineage(Lineage),
+    /// Whether the store is what was written: ids, places, columns, schemas and artifacts are computed anew
+    Verify(Verify),
+    /// The head of the store, to be kept elsewhere
+    Head(Head),
+    /// Whether the store still begins with what a head was taken of
+    Check(Check),
+}
+
+impl Command {
+    /// Does it. What is wrong is said on the console.
+    pub fn run(&self, options: &Options, console: &mut Console<'_>) -> Exit {
+        match options.color {
+            Color::Auto => {}
+            Color::Always => console.coloured(true),
+            Color::Never => console.coloured(false),
+        }
+        console.machine(options.json);
+        let outcome = self.answer(options, console).and_then(|()| console.flush());
+        match outcome {
+            Ok(()) | Err(Failure::Closed) => Exit::Success,
+            Err(Failure::Answered) => console.flush().map_or(Exit::Negative, |()| Exit::Negative),
+            Err(failure) => {
+                // What was answered so far comes before what went wrong.
+                let _ = console.flush();
+                let (exit, why) = match failure {
+                    Failure::Negative(why) => (Exit::Negative, why),
+                    Failure::Usage(why) => (Exit::Fault, why),
+                    Failure::Fault(error) => (Exit::Fault, error.to_string()),
+                    Failure::Answered | Failure::Closed => return Exit::Success,
+                };
+                console.say(&format!("neuron: {why}"));
+                exit
+            }
+        }
+    }
+
+    fn answer(&self, options: &Options, console: &mut Console<'_>) -> Outcome {
+        let ledger = match place::open(options.store.as_deref(), self.access(), console) {
+            // A file too damaged to be opened is what is asked here.
+            Err(Failure::Fault(error)) if matches!(self, Self::Verify(_) | Self::Check(_)) => {
+                return integrity::judged(error, console);
+            }
+            opened => opened?,
+        };
+        match self {
+            Self::Runs(it) => it.run(&ledger, console),
+            Self::Board(it) => it.run(&ledger, console),
+            Self::Cost(it) => it.run(&ledger, console),
+            Self::Waiting(it) => it.run(&ledger, console),
+            Self::Resolve(it) => it.run(&ledger, console),
+            Self::Verify(it) => it.run(&ledger, console),
+            Self::Head(it) => it.run(&ledger, console),
+            Self::Check(it) => it.run(&ledger, console),
+            Self::Topics(it) => it.run(&ledger, console),
+            Self::Log(it) => it.run(&ledger, console),
+            Self::Show(it) => it.run(&ledger, console),
+            Self::Causes(it) => it.run(&ledger, console),
+            Self::Schema(it) => it.run(&ledger, console),
+            Self::Artifacts(it) => it.run(&ledger, console),
+            Self::Cat(it) => it.run(&ledger, console),
+            Self::Lineage(it) => it.run(&ledger, console),
+            Self::Pause(it) => it.run(Verb::Pause, &ledger, console),
+            Self::Resume(it) => it.run(Verb::Resume, &ledger, console),
+            Self::Cancel(it) => it.run(Verb::Cancel, &ledger, console),
+        }
+    }
+
+    /// Questions only read; orders write, into a store that is there.
+    fn access(&self) -> Access {
+        match self {
+            Self::Resolve(_) | Self::Pause(_) | Self::Resume(_) | Self::Cancel(_) => Access::Write,
+            _ => Access::Read,
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Who works on a run at this moment, without asking it and without a claim.
+
+use std::{fs, path::PathBuf};
+
+use neuron::{Ledger, RunId, ownership::LeaseClaimed, topic::catalog, vocabulary::Message as _};
+use rustix::{io::Errno, process};
+use serde::Serialize;
+
+use super::outcome::Outcome;
+
+/// The process that works on a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Owner {
+    /// Its process id on this machine.
+    pub(super) pid: i32,
+    /// Its slot.
+    pub(super) incarnation: String,
+}
+
+/// The owner of a run, if it lives: the last claim on the run is its, its slot is there, and so is the process.
+pub(super) fn of(ledger: &Ledger, run: &RunId) -> Outcome<Option<Owner>> {
+    let store = ledger.store();
+    let Some(seq) = store.keyed(&catalog::leases(), &format!("run:{run}"))? else {
+        return Ok(None);
+    };
+    let Some(row) = store.row(&catalog::leases(), seq)? else {
+        return Ok(None);
+    };
+    let Some(claimed) = LeaseClaimed::read(&row.envelope()?)? else {
+        return Ok(None);
+    };
+    let Some(path) = store.path() else { return Ok(None) };
+    let mut slot = path.as_os_str().to_owned();
+    slot.push(".owners");
+    let slot = PathBuf::from(slot).join(&claimed.incarnation);
+    let text = fs::read_to_string(slot).unwrap_or_default();
+    let pid = text.split_whitespace().next().and_then(|pid| pid.parse().ok());
+    let Some(pid) = pid.and_then(process::Pid::from_raw) else {
+        return Ok(None);
+    };
+    // A process of another user cannot be asked, which shows that it is there.
+    let lives = matches!(process::test_kill_process(pid), Ok(()) | Err(Errno::PERM));
+    Ok(lives.then(|| Owner {
+        pid: pid.as_raw_nonzero().get(),
+        incarnation: claimed.incarnation,
+    }))
+}
