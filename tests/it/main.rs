@@ -7,6 +7,7 @@
     reason = "a test that fails is meant to panic"
 )]
 
+mod laws;
 mod macros;
 mod process;
 mod seed;

@@ -1,0 +1,112 @@
+//! L2: nothing is overwritten.
+
+use neuron::{Append, Author, Contract, ErrorKind, Ledger, Pattern, Topic};
+use proptest::{collection::vec, prelude::any, prop_assert_eq, proptest};
+use rusqlite::{Connection, types::Value};
+
+use super::{Backend, Home, any_of, backend, block_on, cases, note, rows, script};
+
+/// The tables of a store as the file itself lists them, so that a new one is not forgotten here.
+fn tables(shell: &Connection) -> Vec<String> {
+    let query = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name";
+    column(shell, query)
+}
+
+fn columns(shell: &Connection, table: &str) -> Vec<String> {
+    column(
+        shell,
+        &format!("SELECT name FROM pragma_table_info('{table}') ORDER BY cid"),
+    )
+}
+
+fn column(shell: &Connection, query: &str) -> Vec<String> {
+    let mut statement = shell.prepare(query).unwrap();
+    let names = statement.query_map([], |row| row.get(0)).unwrap();
+    names.map(Result::unwrap).collect()
+}
+
+/// Every value of every row of every table.
+fn dump(shell: &Connection) -> Vec<Vec<Value>> {
+    let of = |table: String| {
+        let width = columns(shell, &table).len();
+        let mut statement = shell.prepare(&format!("SELECT * FROM {table} ORDER BY rowid")).unwrap();
+        let rows = statement
+            .query_map([], |row| (0..width).map(|place| row.get(place)).collect())
+            .unwrap();
+        rows.map(Result::unwrap).collect::<Vec<Vec<Value>>>()
+    };
+    tables(shell).into_iter().flat_map(of).collect()
+}
+
+#[test]
+fn every_table_of_the_store_refuses_update_delete_and_replacing_insert() {
+    let home = Home::new(Backend::Sqlite);
+    home.ledger.store_blob(&b"a blob"[..]).unwrap();
+    home.ledger.append_blocking(Append::of([note("a note")])).unwrap();
+    let shell = Connection::open(home.path()).unwrap();
+    let before = dump(&shell);
+    let names = tables(&shell);
+    assert!(names.len() >= 6, "{names:?}");
+    for table in names {
+        let filled: bool = shell
+            .query_row(&format!("SELECT count(*) > 0 FROM {table}"), [], |row| row.get(0))
+            .unwrap();
+        assert!(filled, "{table} holds nothing that could be changed");
+        let mut changes = vec![
+            format!("DELETE FROM {table}"),
+            format!("DELETE FROM {table} WHERE rowid = (SELECT max(rowid) FROM {table})"),
+            format!("REPLACE INTO {table} SELECT * FROM {table}"),
+            format!("INSERT OR REPLACE INTO {table} SELECT * FROM {table} LIMIT 1"),
+        ];
+        for column in columns(&shell, &table) {
+            changes.push(format!("UPDATE {table} SET {column} = {column}"));
+            changes.push(format!("UPDATE OR REPLACE {table} SET {column} = {column}"));
+        }
+        for change in changes {
+            let refusal = shell.execute_batch(&change).unwrap_err().to_string();
+            assert!(refusal.contains("append only"), "{change}: {refusal}");
+        }
+    }
+    assert_eq!(dump(&shell), before);
+}
+
+proptest! {
+    #![proptest_config(cases(120))]
+
+    #[test]
+    fn what_was_written_reads_the_same_for_ever(backend in backend(), first in script(), second in script()) {
+        let home = Home::new(backend);
+        home.write(&first);
+        let before = rows(&home.ledger);
+        home.write(&second);
+        prop_assert_eq!(&rows(&home.ledger)[..before.len()], &before[..]);
+        let home = home.reopened();
+        prop_assert_eq!(&rows(&home.ledger)[..before.len()], &before[..]);
+    }
+
+    #[test]
+    fn a_contract_is_fixed_at_creation_whoever_asks(
+        backend in backend(),
+        order in vec((0..2_usize, any_of(&["new.*", "new.a", "new.**"]), any::<bool>()), 1..6),
+    ) {
+        // Two processes that know nothing of each other but what stands in the store.
+        let home = Home::new(backend);
+        let ledgers = [home.another(), home.another()];
+        for (who, family, durable) in order {
+            let contract = if durable { Contract::Durable } else { Contract::EPHEMERAL };
+            let declared = block_on(ledgers[who].declare(
+                &Pattern::new(family).unwrap(),
+                contract,
+                &Author::cli(),
+            ));
+            if let Err(error) = declared {
+                prop_assert_eq!(error.kind(), ErrorKind::Contract);
+            }
+        }
+        let new = Topic::new("new.a").unwrap();
+        let seen = |ledger: &Ledger| ledger.contract(&new).map_err(|error| error.kind());
+        let fresh = seen(&home.another());
+        prop_assert_eq!(seen(&ledgers[0]), fresh);
+        prop_assert_eq!(seen(&ledgers[1]), fresh);
+    }
+}
