@@ -21,6 +21,8 @@ mod service;
 
 use std::{net::TcpListener, time::Duration};
 
+use tempfile::TempDir;
+
 pub use dice::{Dice, LONG, SEED, fresh_seed, is_long, seed_given};
 pub use process::{Process, binary, example};
 #[cfg(feature = "services")]
@@ -28,6 +30,13 @@ pub use service::{Kind, Service};
 
 /// How long anything may take before a test gives up: far beyond what a loaded machine needs.
 pub const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A folder of its own, in memory where the system has such a place: for behaviour that does not depend on a disk.
+pub fn scratch() -> TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .expect("a folder of its own")
+}
 
 /// A port of the loopback interface that is free now. Somebody else may take it before it is used.
 pub fn free_port() -> u16 {

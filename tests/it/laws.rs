@@ -19,7 +19,7 @@ use neuron::{
     pipeline::Pipeline,
     store::{Durability, Fault, Memory, Options, Row, Select, Sqlite, Store},
 };
-use neuron_workspace::is_long;
+use neuron_workspace::{is_long, scratch};
 use proptest::{
     collection::vec,
     prelude::{Just, ProptestConfig, Strategy, any, prop_oneof},
@@ -75,7 +75,7 @@ fn script() -> impl Strategy<Value = Script> {
 /// Which store a property runs on.
 fn backend() -> impl Strategy<Value = Backend> {
     // A file costs a hundred times as much as memory.
-    prop_oneof![3 => Just(Backend::Memory), 1 => Just(Backend::Sqlite)]
+    prop_oneof![5 => Just(Backend::Memory), 1 => Just(Backend::Sqlite)]
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +103,7 @@ impl Home {
         let clock = Arc::new(ManualClock::at(BEGIN));
         let (memory, folder) = match backend {
             Backend::Memory => (Some(Memory::with(clock.clone(), fault.clone()).unwrap()), None),
-            Backend::Sqlite => (None, Some(tempfile::tempdir().unwrap())),
+            Backend::Sqlite => (None, Some(scratch())),
         };
         let store: Arc<dyn Store> = match (&memory, &folder) {
             (Some(memory), _) => Arc::new(memory.clone()),

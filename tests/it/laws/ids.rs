@@ -42,7 +42,7 @@ fn changed(envelope: &Envelope) -> Vec<Envelope> {
 }
 
 proptest! {
-    #![proptest_config(cases(80))]
+    #![proptest_config(cases(60))]
 
     #[test]
     fn an_id_is_the_hash_of_the_record_and_any_other_record_has_another(backend in backend(), script in script()) {
