@@ -52,6 +52,12 @@ pub const WAL_BYTES_MAX: u64 = 16 << 20;
 pub const READ_WAIT_MAX: Duration = Duration::from_secs(5);
 /// Envelopes entered into the index of ids in one transaction of the side file.
 pub const ID_INDEX_BATCH_MAX: usize = 65_536;
+/// Envelopes that an id is looked up to by its first digits; more are not told apart, more digits are asked for.
+pub const ID_MATCHES_MAX: usize = 16;
+/// Topics of a pattern that are merged one by one; the rows of more are picked out of the whole log.
+pub const MERGED_TOPICS_MAX: usize = 32;
+/// Bytes of a value that an error repeats; a larger one is told by its path alone.
+pub const QUOTED_BYTES_MAX: usize = 256;
 /// Recent envelopes kept in memory for live subscriptions; one that lags further reads the file.
 pub const RING_MAX: usize = 4_096;
 /// Envelopes that wait for one ephemeral subscriber; more are dropped and counted.
@@ -68,8 +74,6 @@ pub const BODY_POLLS_MAX: u32 = 128;
 pub const JSON_DEPTH_MAX: usize = 127;
 /// Starts without an end after which a step is in doubt: it may be the one that kills the process.
 pub const STARTS_WITHOUT_END_MAX: u32 = 3;
-/// Rounds in which a planner may answer objections before its package is denied.
-pub const RENEGOTIATIONS_MAX: u32 = 3;
 /// A hung owner is taken over after three polls of a third of this.
 pub const OWNER_TTL: Duration = Duration::from_secs(9);
 /// How often a serving process looks for unfinished runs.

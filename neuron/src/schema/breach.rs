@@ -3,7 +3,7 @@
 use jsonschema::{ValidationError, paths::LocationSegment};
 use serde_json::Value;
 
-use crate::{Error, ErrorKind, Result, canon::Path};
+use crate::{Error, ErrorKind, Result, canon::Path, limits};
 
 /// Refuses a definition that is no JSON Schema.
 pub(super) fn check_definition(definition: &Value) -> Result<(), Error> {
@@ -19,7 +19,6 @@ pub(super) fn check_definition(definition: &Value) -> Result<(), Error> {
 
 /// Path and reason. A large value is not repeated in the message: it has its path.
 pub(super) fn told(error: &ValidationError<'_>) -> String {
-    const VALUE_BYTES_MAX: usize = 256;
     let mut path = Path::root();
     for segment in error.instance_path() {
         match segment {
@@ -28,7 +27,7 @@ pub(super) fn told(error: &ValidationError<'_>) -> String {
         }
     }
     let mut reason = error.to_string();
-    if reason.len() > VALUE_BYTES_MAX {
+    if reason.len() > limits::QUOTED_BYTES_MAX {
         reason = error.masked().to_string();
     }
     format!("`{path}`: {reason}")

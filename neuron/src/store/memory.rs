@@ -13,7 +13,7 @@ use super::{
     commit::{Backend, Committer, Observer},
     epoch_of,
     fault::Fault,
-    prefix::{ID_MATCHES_MAX, Prefix},
+    prefix::Prefix,
     seal::Transaction,
 };
 use crate::{
@@ -293,7 +293,7 @@ impl Store for Memory {
         let prefix = Prefix::parse(prefix)?;
         let tables = read(&self.tables);
         let found = tables.rows.iter().filter(|row| prefix.holds(row.id.as_bytes()));
-        Ok(found.map(|row| row.pos).take(ID_MATCHES_MAX).collect())
+        Ok(found.map(|row| row.pos).take(limits::ID_MATCHES_MAX).collect())
     }
 
     fn head(&self, topic: &Topic) -> Result<u64, Error> {

@@ -2,9 +2,6 @@
 
 use crate::{Digest, Error, ErrorKind, Result};
 
-/// Ids looked up by a prefix: more matches than this are not told apart, a longer prefix is asked for.
-pub(crate) const ID_MATCHES_MAX: usize = 16;
-
 /// The first and the last id that begin with some hex digits.
 #[derive(Debug)]
 pub(crate) struct Prefix {

@@ -117,9 +117,9 @@ fn whoever_comes_while_a_value_is_published_gets_it_kept_or_live_and_once() {
     let home = home(Backend::Memory);
     for round in 0..500 {
         let bus = home.ledger.bus().clone();
-        let publisher = std::thread::spawn(move || bus.publish(air(round)).unwrap());
+        let neighbour = std::thread::spawn(move || bus.publish(air(round)).unwrap());
         let mut listener = home.ledger.bus().listen(Pattern::new("air.*").unwrap());
-        let published = publisher.join().unwrap();
+        let published = neighbour.join().unwrap();
         let mut heard = Vec::new();
         while let Some(envelope) = listener.try_next().unwrap() {
             heard.push(envelope.seq);
@@ -165,7 +165,7 @@ fn one_that_waits_for_a_single_envelope_is_told_when_it_may_have_been_lost() {
     // The filter itself publishes more than the queue holds, as a busy neighbour would.
     let lost = block_on(home.ledger.bus().next(pattern(), |envelope| {
         if envelope.decode::<usize>().ok() == Some(7) {
-            (0..limits::EPHEMERAL_QUEUE_MAX + 1).for_each(|_| drop(bus.publish(air(8)).unwrap()));
+            (0..=limits::EPHEMERAL_QUEUE_MAX).for_each(|_| drop(bus.publish(air(8)).unwrap()));
         }
         false
     }));

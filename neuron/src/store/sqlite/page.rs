@@ -14,9 +14,6 @@ use crate::{
     store::{Page, Range, Row, Select},
 };
 
-/// Up to so many topics are merged one by one; the rows of more are picked out of the whole log.
-const MERGED_MAX: usize = 32;
-
 /// A range as SQLite numbers it.
 #[derive(Clone, Copy)]
 struct Bounds {
@@ -166,7 +163,7 @@ fn of_pattern(reader: &mut Reader, pattern: &Pattern, bounds: Bounds) -> Result<
         ..bounds
     };
     let numbers = matched(reader, pattern)?;
-    if numbers.len() <= MERGED_MAX {
+    if numbers.len() <= limits::MERGED_TOPICS_MAX {
         merged(reader, &numbers, bounds)
     } else {
         picked(reader, &numbers, bounds)

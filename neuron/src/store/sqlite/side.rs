@@ -13,10 +13,7 @@ use super::{
     number::{signed, unsigned},
     read::Reader,
 };
-use crate::{
-    Error, ErrorKind, Result, limits,
-    store::prefix::{ID_MATCHES_MAX, Prefix},
-};
+use crate::{Error, ErrorKind, Result, limits, store::prefix::Prefix};
 
 /// Marks the side file (`nsid` in ASCII).
 const APPLICATION: i64 = 0x6e73_6964;
@@ -66,7 +63,7 @@ impl Side {
         scan(store, indexed, prefix, &mut found)?;
         found.sort_unstable();
         found.dedup();
-        found.truncate(ID_MATCHES_MAX);
+        found.truncate(limits::ID_MATCHES_MAX);
         Ok(found)
     }
 
@@ -77,7 +74,7 @@ impl Side {
             let mut statement =
                 side.prepare("SELECT pos FROM id WHERE word BETWEEN ?1 AND ?2 ORDER BY pos LIMIT ?3")?;
             // More candidates than are told apart, as some may only share the first bytes.
-            let limit = signed(4 * ID_MATCHES_MAX as u64);
+            let limit = signed(4 * limits::ID_MATCHES_MAX as u64);
             let places = statement.query_map(params![word(&prefix.first), word(&prefix.last), limit], |row| {
                 row.get(0)
             })?;
@@ -218,6 +215,6 @@ fn scan(store: &Reader, after: i64, prefix: &Prefix, found: &mut Vec<u64>) -> Re
         if prefix.holds(id) {
             found.push(unsigned(pos));
         }
-        found.len() < ID_MATCHES_MAX
+        found.len() < limits::ID_MATCHES_MAX
     })
 }
