@@ -1,71 +1,139 @@
-//! Reviews a Git repository.
-#![allow(clippy::print_stdout, reason = "a program at a terminal")]
+//! Reviews a Git repository with six agents, durably: `kill -9` it at any moment and give the same command again.
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
 mod agents;
 mod bounded;
+mod choice;
+mod closing;
 mod dependencies;
 mod docs;
+mod export;
 mod git;
 mod history;
 mod judgement;
 mod language;
 mod name;
+mod orchestrate;
 mod report;
 mod risk;
 mod rust_source;
+mod share;
 mod structure;
 #[cfg(test)]
 mod tests;
+mod watch;
 
-use std::path::Path;
+use std::fmt::Display;
+use std::io::Write as _;
+use std::num::NonZeroU64;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use git::{GitError, Reader, Repository, Subject};
-use judgement::Findings;
+use clap::Parser;
+use neuron::RunId;
+use neuron::store::{Crash, Point};
+use orchestrator::Neuron;
+
+use choice::Choice;
+use git::Repository;
+use watch::Watch;
+
+/// Reviews a Git repository with six agents: five read it beside one another, one says what it means together.
+///
+/// Every step is on the log in the store. Stop the program in any way, give the same command again, and it goes on
+/// where it was.
+#[derive(Debug, Parser)]
+#[command(name = "repo_review")]
+struct Args {
+    /// The repository, or a directory in it
+    #[arg(default_value = ".", hide_default_value = true)]
+    path: PathBuf,
+    /// The store; the review is written beside it, as `review.md` beside `review.db`
+    #[arg(long, value_name = "PATH", default_value = "review.db")]
+    store: PathBuf,
+    /// The run; else the one that was not finished, else one named after the commit
+    #[arg(long, value_name = "ID", value_parser = |id: &str| RunId::new(id))]
+    run: Option<RunId>,
+    /// Abort this process right after its Nth commit, as hard as `kill -9`
+    #[arg(long, value_name = "N")]
+    crash_after: Option<NonZeroU64>,
+}
+
+/// Why there is no review, and the exit code that says so.
+struct Failure {
+    /// 1: the review failed. 2: it could not begin, or its store is broken.
+    code: u8,
+    why: String,
+}
+
+impl Failure {
+    fn review(why: impl Display) -> Self {
+        let why = why.to_string();
+        Self { code: 1, why }
+    }
+
+    fn beginning(why: impl Display) -> Self {
+        let why = why.to_string();
+        Self { code: 2, why }
+    }
+}
+
+/// A review that stands, and what this process had to do with it.
+struct Review {
+    neuron: Neuron,
+    choice: Choice,
+    text: String,
+}
 
 fn main() -> ExitCode {
-    let path = std::env::args().nth(1).unwrap_or_else(|| ".".to_owned());
-    match review(Path::new(&path)) {
-        Ok(review) => {
-            print!("{review}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("repo_review: {error}");
-            ExitCode::from(if error.is_no_repository() { 2 } else { 1 })
+    let args = Args::parse();
+    let reviewed = tokio::runtime::Runtime::new()
+        .map_err(Failure::beginning)
+        .and_then(|runtime| {
+            let review = runtime.block_on(review(&args))?;
+            closing::close(&args.store, &review)
+        });
+    match reviewed {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure { code, why }) => {
+            tell(&format!("repo_review: {why}"));
+            code.into()
         }
     }
 }
 
-/// Reviews the repository at `path`, one agent after the other.
-fn review(path: &Path) -> Result<String, GitError> {
-    let repository = Repository::open(path)?;
-    let subject = repository.subject()?;
-    let reader = repository.reader();
-    let findings = findings(&reader, &subject)?;
-    eprintln!(
-        "{}",
-        report::counted(reader.calls(), "git command was read", "git commands were read")
-    );
-    Ok(report::review(&subject, &findings, &judgement::weigh(&findings)))
+async fn review(args: &Args) -> Result<Review, Failure> {
+    let repository = Repository::open(&args.path).map_err(Failure::beginning)?;
+    let present = repository.subject().map_err(Failure::beginning)?;
+    let mut builder = Neuron::builder().state(repository.clone());
+    if let Some(commit) = args.crash_after {
+        builder = builder.fault(Crash::at(Point::AfterCommit, commit.get()));
+        tell(&format!(
+            "this process aborts after its commit {commit}; the same command again goes on from there"
+        ));
+    }
+    let neuron = builder.open(&args.store).await.map_err(Failure::beginning)?;
+    let ledger = neuron.ledger();
+    let choice = Choice::make(ledger, &repository, present, args.run.clone()).map_err(Failure::beginning)?;
+    tell(&choice.to_string());
+    let mut watch = Watch::new(ledger, &choice.id).map_err(Failure::beginning)?;
+    let run = neuron
+        .run(orchestrate::review, choice.subject.clone())
+        .id(choice.id.as_str());
+    let run = run.start().await.map_err(Failure::beginning)?;
+    let ended = tokio::select! {
+        ended = run.wait() => ended,
+        broken = watch.follow() => Err(broken),
+    };
+    watch.finish();
+    match ended {
+        Ok(text) => Ok(Review { neuron, choice, text }),
+        Err(error) if error.kind() == neuron::ErrorKind::RunIdConflict => Err(Failure::beginning(error)),
+        Err(error) => Err(Failure::review(format!("run {}: {error}", choice.id))),
+    }
 }
 
-fn findings(reader: &Reader, subject: &Subject) -> Result<Findings, GitError> {
-    let quiet: git::Progress<'_> = &mut |_| Ok(());
-    let walk = history::walk(reader, subject, quiet)?;
-    let hot = history::present(reader, subject, walk.candidates.clone(), quiet)?;
-    let ownership = history::measure(&walk);
-    let listing = structure::list(reader, subject, quiet)?;
-    let lines = structure::count_lines(reader, subject, quiet)?;
-    let manifests = dependencies::find(reader, subject, quiet)?;
-    let reading = docs::read(reader, subject, quiet)?;
-    let broken = docs::check(reader, subject, &reading.links, quiet)?;
-    Ok(Findings {
-        history: history::summarise(&walk, ownership, hot),
-        structure: structure::summarise(listing, &lines),
-        risk: risk::rank(risk::scan(reader, subject, quiet)?),
-        dependencies: dependencies::compare(&manifests, &dependencies::read(reader, &manifests, quiet)?),
-        docs: docs::summarise(reading, broken),
-    })
+/// Says something beside the answer. If nobody hears it, there is nobody to tell.
+fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -62,14 +62,6 @@ impl GitError {
             source,
         }
     }
-
-    /// Whether there is nothing to review here: no `git`, no directory, no repository.
-    pub(crate) fn is_no_repository(&self) -> bool {
-        matches!(
-            self,
-            Self::NotInstalled | Self::NoDirectory(_) | Self::NoRepository { .. }
-        )
-    }
 }
 
 impl fmt::Display for GitError {

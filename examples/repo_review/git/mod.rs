@@ -12,6 +12,7 @@ mod log;
 mod tree;
 
 use std::cell::Cell;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -43,6 +44,16 @@ pub(crate) struct Subject {
     pub(crate) commit: Option<String>,
     /// Whether the history is cut off (a shallow clone): then what is said of it is of the part that is there.
     pub(crate) shallow: bool,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.commit {
+            None => f.write_str("a repository without commits"),
+            Some(commit) if self.shallow => write!(f, "commit {commit} of a shallow clone"),
+            Some(commit) => write!(f, "commit {commit}"),
+        }
+    }
 }
 
 /// An opened repository. Cheap to clone; it holds no process and no file open.
@@ -84,6 +95,14 @@ impl Repository {
             .ask(&["rev-parse", "--is-shallow-repository"])?
             .is_some_and(|answer| answer == "true");
         Ok(Subject { commit, shallow })
+    }
+
+    /// Whether the repository holds a commit.
+    pub(crate) fn holds(&self, commit: &str) -> Result<bool, GitError> {
+        let peeled = format!("{commit}^{{commit}}");
+        Ok(self
+            .ask(&["rev-parse", "--verify", "--quiet", "--end-of-options", &peeled])?
+            .is_some())
     }
 
     /// A reader of its own, which counts the commands it starts.

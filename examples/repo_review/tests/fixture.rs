@@ -7,8 +7,9 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-use crate::git::{GitError, Repository, Subject};
+use crate::git::{GitError, Progress, Reader, Repository, Subject};
 use crate::judgement::Findings;
+use crate::{dependencies, docs, history, judgement, report, risk, structure};
 
 pub(super) struct Fixture {
     dir: TempDir,
@@ -126,9 +127,29 @@ impl Fixture {
 pub(super) fn review(path: &Path) -> Result<(Subject, Findings, String), GitError> {
     let repository = Repository::open(path)?;
     let subject = repository.subject()?;
-    let findings = crate::findings(&repository.reader(), &subject)?;
-    let text = crate::report::review(&subject, &findings, &crate::judgement::weigh(&findings));
+    let findings = findings(&repository.reader(), &subject)?;
+    let text = report::review(&subject, &findings, &judgement::weigh(&findings));
     Ok((subject, findings, text))
+}
+
+/// What the agents find, without agents: one after the other.
+pub(super) fn findings(reader: &Reader, subject: &Subject) -> Result<Findings, GitError> {
+    let quiet: Progress<'_> = &mut |_| Ok(());
+    let walk = history::walk(reader, subject, quiet)?;
+    let hot = history::present(reader, subject, walk.candidates.clone(), quiet)?;
+    let ownership = history::measure(&walk);
+    let listing = structure::list(reader, subject, quiet)?;
+    let lines = structure::count_lines(reader, subject, quiet)?;
+    let manifests = dependencies::find(reader, subject, quiet)?;
+    let reading = docs::read(reader, subject, quiet)?;
+    let broken = docs::check(reader, subject, &reading.links, quiet)?;
+    Ok(Findings {
+        history: history::summarise(&walk, ownership, hot),
+        structure: structure::summarise(listing, &lines),
+        risk: risk::rank(risk::scan(reader, subject, quiet)?),
+        dependencies: dependencies::compare(&manifests, &dependencies::read(reader, &manifests, quiet)?),
+        docs: docs::summarise(reading, broken),
+    })
 }
 
 #[cfg(unix)]

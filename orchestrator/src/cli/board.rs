@@ -217,7 +217,7 @@ fn words(board: &BoardView, console: &mut Console<'_>) -> Outcome {
     ]);
     let mut none = true;
     for (nth, package) in (1..).zip(board.packages()) {
-        for word in words_on(package) {
+        for word in words_on(package).into_iter().chain(orders_on(board, package)) {
             none = false;
             let paint = match word.what {
                 "go" => Paint::Good,
@@ -238,6 +238,16 @@ fn words(board: &BoardView, console: &mut Console<'_>) -> Outcome {
     }
     console.line("")?;
     table.print(console)
+}
+
+/// What clearance put before a package.
+fn orders_on(board: &BoardView, package: &Package) -> impl Iterator<Item = Word> {
+    let because = board.before(package).filter_map(|edge| edge.because.clone());
+    because.map(|because| Word {
+        what: "after",
+        because,
+        step: None,
+    })
 }
 
 fn words_on(package: &Package) -> Vec<Word> {

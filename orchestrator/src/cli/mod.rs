@@ -94,13 +94,21 @@ pub struct Cli {
 
 /// The whole program: arguments, output and exit code of this process.
 pub fn main() -> ExitCode {
+    run_here(env::args_os()).into()
+}
+
+/// Runs with these arguments on the output of this process, as a program does that ends with an answer of `neuron`.
+pub fn run_here<A>(args: impl IntoIterator<Item = A>) -> Exit
+where
+    A: Into<OsString> + Clone,
+{
     let (stdout, stderr) = (io::stdout(), io::stderr());
     let (mut out, mut err) = (BufWriter::new(stdout.lock()), stderr.lock());
     let console = on_terminal(Console::new(&mut out, &mut err));
-    let exit = run_on(env::args_os(), console);
+    let exit = run_on(args, console);
     // What could not be written has been told; a reader that has gone is no failure.
     let _ = out.flush();
-    exit.into()
+    exit
 }
 
 /// Runs with these arguments, the name of the program first; writes plain text.

@@ -18,6 +18,12 @@ impl Neuron {
         &self.0.ledger
     }
 
+    /// The name under which this process claims runs: `lease.claimed` on `$leases` says which ones it drove, and under
+    /// which epochs.
+    pub fn incarnation(&self) -> &str {
+        self.0.ownership.incarnation()
+    }
+
     /// A run of an orchestrator. Without an id it is a new one; with one ([`Run::id`]) it is attached to, gives its
     /// recorded result, resumes, or begins, whichever is the case.
     ///

@@ -1,0 +1,87 @@
+//! What is said at the end: what ran, the board with its rulings, the costs, and where to look further.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+
+use orchestrator::cli;
+
+use crate::share::Share;
+use crate::{Failure, Review, export};
+
+/// Writes the review beside its store and says how it came about.
+pub(crate) fn close(store: &Path, review: &Review) -> Result<(), Failure> {
+    let place = export::place(store);
+    export::write(&place, review.text.as_bytes())
+        .map_err(|error| Failure::beginning(format!("{} cannot be written: {error}", place.display())))?;
+    let (neuron, run) = (&review.neuron, &review.choice.id);
+    let share = Share::of(neuron, run).map_err(Failure::beginning)?;
+    say(&format!("\n{}", steps(&share)));
+    for command in ["board", "cost"] {
+        say("");
+        let asked = [
+            "neuron".as_ref(),
+            "--store".as_ref(),
+            store.as_os_str(),
+            command.as_ref(),
+            run.as_str().as_ref(),
+        ];
+        cli::run_here(asked);
+    }
+    let store = shown(store);
+    say(&format!(
+        "\nthe review is in {}, the log in {store}. To look further:\n\
+         \n  cargo run --bin neuron -- --store {store} log --type 'clearance.go'\
+         \n  cargo run --bin neuron -- --store {store} board {run}\
+         \n  cargo run --bin neuron -- --store {store} verify",
+        shown(&place)
+    ));
+    Ok(())
+}
+
+/// A path as a shell reads it.
+fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%".contains(c);
+    if text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn say(lines: &str) {
+    // A reader that has gone wants no more.
+    let _ = writeln!(std::io::stdout(), "{lines}");
+}
+
+/// Which steps were answered from the log, and which ran.
+fn steps(share: &Share) -> String {
+    let number = |steps: &[(String, Vec<String>)]| steps.iter().map(|(_, names)| names.len()).sum();
+    let (answered, ran): (usize, usize) = (number(&share.answered), number(&share.ran));
+    if answered == 0 {
+        return format!("{} ran in this process.", counted(ran));
+    }
+    let verb = if answered == 1 { "was" } else { "were" };
+    let mut text = format!(
+        "{} {verb} answered from the log and did not run again:",
+        counted(answered)
+    );
+    list(&mut text, &share.answered);
+    if ran == 0 {
+        text.push_str("\nno step ran in this process.");
+    } else {
+        let _ = write!(text, "\n{} ran in this process:", counted(ran));
+        list(&mut text, &share.ran);
+    }
+    text
+}
+
+fn list(text: &mut String, steps: &[(String, Vec<String>)]) {
+    for (agent, names) in steps.iter().filter(|(_, names)| !names.is_empty()) {
+        let _ = write!(text, "\n{agent:>12}  {}", names.join(", "));
+    }
+}
+
+fn counted(steps: usize) -> String {
+    format!("{steps} step{}", if steps == 1 { "" } else { "s" })
+}

@@ -1,0 +1,164 @@
+//! What the agents do, while they do it: bars at a terminal, lines elsewhere. It is all read from the log.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::IsTerminal as _;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use neuron::ledger::{From, Subscription};
+use neuron::plan::Outline;
+use neuron::store::Select;
+use neuron::topic::catalog;
+use neuron::vocabulary::Message as _;
+use neuron::vocabulary::clearance::PlanDeclared;
+use neuron::vocabulary::orchestration::PackageAssigned;
+use neuron::vocabulary::step::{StepCompleted, StepFailed, StepStarted};
+use neuron::{Envelope, Error, Ledger, Pattern, Result, RunId, TokenId, Topic};
+
+/// Follows one run.
+pub(crate) struct Watch {
+    log: Subscription,
+    packages: Topic,
+    /// What stands up to here is of an earlier process.
+    before: u64,
+    agents: HashMap<Topic, Agent>,
+    bars: Option<MultiProgress>,
+}
+
+/// One agent as far as it is known.
+struct Agent {
+    name: String,
+    steps: usize,
+    ended: usize,
+    /// The running steps by key.
+    running: BTreeMap<String, String>,
+    bar: Option<ProgressBar>,
+}
+
+impl Watch {
+    /// Follows a run, from its beginning if it has begun.
+    pub(crate) fn new(ledger: &Ledger, run: &RunId) -> Result<Self, Error> {
+        let (before, _) = ledger.store().last()?;
+        let first = ledger
+            .read(Select::Topic(catalog::lifecycle(run)))
+            .limit(1)
+            .envelopes()
+            .next();
+        let from = first.transpose()?.map_or(before, |created| created.pos);
+        Ok(Self {
+            log: ledger.subscribe(Pattern::new("**")?, From::After(from))?,
+            packages: catalog::packages(run),
+            before,
+            agents: HashMap::new(),
+            bars: std::io::stderr().is_terminal().then(MultiProgress::new),
+        })
+    }
+
+    /// Shows what comes, until it is dropped or the log cannot be read.
+    pub(crate) async fn follow(&mut self) -> Error {
+        loop {
+            match self.log.next().await {
+                Ok(envelope) => self.show(&envelope),
+                Err(error) => return error,
+            }
+        }
+    }
+
+    /// Shows what stands already, and nothing more.
+    pub(crate) fn finish(mut self) {
+        while let Ok(Some(envelope)) = self.log.try_next() {
+            self.show(&envelope);
+        }
+        for bar in self.agents.values().filter_map(|agent| agent.bar.as_ref()) {
+            bar.abandon();
+        }
+    }
+
+    /// Only shows: an envelope that does not decode is for others to report.
+    fn show(&mut self, envelope: &Envelope) {
+        if envelope.topic == self.packages {
+            if let Ok(Some(assigned)) = PackageAssigned::read(envelope) {
+                self.assigned(assigned);
+            }
+            return;
+        }
+        if let Ok(Some(plan)) = PlanDeclared::read(envelope) {
+            if let (Some(agent), Ok(outline)) = (self.agent(&plan.token), plan.outline.decode::<Outline>()) {
+                agent.steps = outline.rows.len();
+                agent.draw();
+            }
+            return;
+        }
+        let is_new = envelope.pos > self.before;
+        let Some(agent) = self.agents.get_mut(&envelope.topic) else {
+            return;
+        };
+        if let Ok(Some(started)) = StepStarted::read(envelope) {
+            agent.running.insert(started.key, started.name);
+        } else if let Ok(Some(completed)) = StepCompleted::read(envelope) {
+            agent.ended(envelope, &completed.key, &completed.name, "done", is_new);
+        } else if let Ok(Some(failed)) = StepFailed::read(envelope) {
+            agent.ended(envelope, &failed.key, &failed.name, "failed", is_new);
+        }
+        agent.draw();
+    }
+
+    fn assigned(&mut self, assigned: PackageAssigned) {
+        let bar = self.bars.as_ref().map(|bars| {
+            let bar = bars.add(
+                ProgressBar::new(0)
+                    .with_style(style())
+                    .with_prefix(assigned.name.clone()),
+            );
+            bar.enable_steady_tick(Duration::from_millis(100));
+            bar
+        });
+        let agent = Agent {
+            name: assigned.name,
+            steps: 0,
+            ended: 0,
+            running: BTreeMap::new(),
+            bar,
+        };
+        self.agents.entry(catalog::steps(&assigned.token)).or_insert(agent);
+    }
+
+    fn agent(&mut self, token: &TokenId) -> Option<&mut Agent> {
+        self.agents.get_mut(&catalog::steps(token))
+    }
+}
+
+impl Agent {
+    fn ended(&mut self, envelope: &Envelope, key: &str, name: &str, how: &str, is_new: bool) {
+        self.running.remove(key);
+        self.ended += 1;
+        if self.bar.is_none() && is_new {
+            let took = envelope.headers.decode::<u64>("duration-ms").unwrap_or(0);
+            let Self {
+                name: agent,
+                ended,
+                steps,
+                ..
+            } = self;
+            crate::tell(&format!("{agent:>12}  {name} {how} ({ended} of {steps}, {took} ms)"));
+        }
+    }
+
+    fn draw(&self) {
+        let Some(bar) = &self.bar else { return };
+        let running: Vec<&str> = self.running.values().map(String::as_str).collect();
+        bar.set_length(self.steps as u64);
+        bar.set_position(self.ended as u64);
+        bar.set_message(running.join(", "));
+        if self.steps > 0 && self.ended >= self.steps {
+            bar.finish();
+        }
+    }
+}
+
+#[allow(clippy::expect_used, reason = "the template is a constant")]
+fn style() -> ProgressStyle {
+    ProgressStyle::with_template("{prefix:>12} {bar:24} {pos:>2}/{len} {elapsed:>4} {wide_msg}")
+        .expect("a template that parses")
+        .progress_chars("━╸─")
+}
