@@ -21,7 +21,7 @@ mod service;
 
 use std::{net::TcpListener, time::Duration};
 
-use tempfile::TempDir;
+pub use tempfile::TempDir;
 
 pub use dice::{Dice, LONG, SEED, fresh_seed, is_long, seed_given};
 pub use process::{Process, binary, example};

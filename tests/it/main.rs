@@ -7,6 +7,7 @@
     reason = "a test that fails is meant to panic"
 )]
 
+mod bad_input;
 mod laws;
 mod macros;
 mod process;
