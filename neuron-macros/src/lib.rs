@@ -52,7 +52,7 @@ use proc_macro::TokenStream;
 /// | `uses("net")`, `uses("gpu", 2)` | a resource it shares, and how much of it; may be repeated |
 /// | `owns("index.db")` | a resource it needs for itself; may be repeated |
 /// | `estimate(tokens = 2000, seconds = 30, tool_calls = 1)` | what it is expected to burn |
-/// | `retry(3)`, `retry(3, backoff = "200ms")` | after a plain failure: how many attempts in all, how long before the second (at once if not said) |
+/// | `retry(3)`, `retry(3, backoff = "200ms")` | after a plain failure: how many attempts in all, how long before the second, doubled each time (from 100 ms and spread, if not said) |
 /// | `timeout = "30s"` | how long one attempt may take (`ms`, `s`, `m`, `h`, `d`) |
 /// | `once` | it must not happen twice: if nobody knows whether it did, it waits for a ruling |
 /// | `resolve = path` | the step that finds out whether this one did happen, and with what output |

@@ -49,6 +49,7 @@ pub use ledger::Ledger;
 pub use neuron_macros::{agent, guard, metered, on, orchestrator, plan, step};
 pub use plan::{Node, Plan};
 pub use schema::{ArtifactRef, BodyContract, EnvelopeRef, ItemRef, RunRef, Schema, SchemaRef, SchemaUse};
+pub use scope::{Burn, Content};
 pub use secret::Secret;
 pub use step::{Call, Cx, test};
 pub use store::{Append, Expectation};

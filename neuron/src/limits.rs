@@ -66,6 +66,8 @@ pub const EPHEMERAL_QUEUE_MAX: usize = 1_024;
 pub const CACHED_HEADS_MAX: usize = 100_000;
 /// Compiled schemas kept in memory; emptied when full.
 pub const CACHED_VALIDATORS_MAX: usize = 1_024;
+/// The wait before the second attempt of a step that names none: long enough for a busy service, short to a person.
+pub const BACKOFF_MIN: Duration = Duration::from_millis(100);
 /// The longest wait between two attempts of a step, unless its failure asks for a longer one.
 pub const BACKOFF_MAX: Duration = Duration::from_mins(1);
 /// Polls of a body that keeps waking itself before other tasks get a turn.

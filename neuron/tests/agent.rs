@@ -64,6 +64,7 @@ fn place() -> Place {
         owner: ("run:r".into(), 0),
         control: vec![catalog::control(&token)],
         cause: None,
+        progress: None,
     }
 }
 

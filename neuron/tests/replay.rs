@@ -126,8 +126,16 @@ async fn a_storm_on_four_threads_replays() {
 #[step]
 async fn slow(_cx: &Cx, test: String) -> Result<String> {
     SEEN.note(format!("{test}: began"));
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    Ok("slow".into())
+    std::future::pending().await
+}
+
+/// Ends once both others have begun.
+#[step]
+async fn late(_cx: &Cx, test: String) -> Result<String> {
+    while SEEN.starting(&format!("{test}: began")) < 2 {
+        tokio::task::yield_now().await;
+    }
+    Ok("late".into())
 }
 
 #[agent]
@@ -140,7 +148,7 @@ async fn chooser(cx: &Cx, test: String) -> Result<String> {
     let winner = tokio::select! {
         slow = slow(cx, test.clone()) => slow?,
         slow = slow(cx, test.clone()) => slow?,
-        slept = cx.sleep(Duration::from_millis(10)) => slept.map(|()| "late".to_owned())?,
+        late = late(cx, test.clone()) => late?,
         never = busy => never,
     };
     Ok(note(cx, test, winner).await?)

@@ -9,7 +9,7 @@ use neuron::{
     Envelope, Error, Fold, Ledger, Result, RunId, TokenId,
     store::Select,
     topic::catalog,
-    vocabulary::{Message as _, orchestration::PackageAssigned},
+    vocabulary::{Message as _, orchestration::PackageAssigned, step::StepAttempted},
 };
 use serde::{Deserialize, Serialize};
 
@@ -176,7 +176,7 @@ pub(crate) fn steps_of(envelope: &Envelope) -> Option<TokenId> {
     }
 }
 
-/// What the headers say a step took; `None` for an envelope that ends no step.
+/// What the headers say an attempt took; `None` for an envelope that ends none.
 fn burn(envelope: &Envelope) -> Option<Burn> {
     let number = |key| envelope.headers.decode::<u64>(key);
     let duration_ms = number("duration-ms")?;
@@ -185,6 +185,7 @@ fn burn(envelope: &Envelope) -> Option<Burn> {
         tokens_out: number("tokens-out").unwrap_or(0),
         tool_calls: number("tool-calls").unwrap_or(0),
         duration_ms,
-        steps: 1,
+        // An attempt that will be made again took something, and ends no step.
+        steps: u64::from(envelope.body.kind != StepAttempted::TYPE),
     })
 }

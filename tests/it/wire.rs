@@ -109,6 +109,8 @@ fn the_catalogue_names_every_field_of_every_payload() {
         step::StepFailed,
         step::StepAbandoned,
         step::StepDoubted,
+        step::StepArtifact,
+        step::StepProgressed,
         step::TimerStarted,
         step::TimerFired,
         step::ThreadStarted,

@@ -96,6 +96,6 @@ pub(crate) struct Estimate {
 /// How often a plain failure is tried again.
 pub(crate) struct Retry {
     pub(crate) max: u32,
-    /// 0 where none was written: the second attempt follows at once.
+    /// 0 where none was written: the runtime has its own.
     pub(crate) backoff_ms: u64,
 }

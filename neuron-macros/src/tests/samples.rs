@@ -54,7 +54,7 @@ pub(super) const SAMPLES: &[Sample] = &[
         async fn fetch(cx: &Cx, url: Url, trace: Trace) -> Result<Page> { get(url, trace).await }",
     ),
     sample(
-        "a_step_that_is_retried_at_once",
+        "a_step_that_is_retried_with_the_backoff_of_the_runtime",
         "step",
         "retry(2)",
         "

@@ -40,6 +40,7 @@ async fn run(ledger: &Ledger, window: u32) -> f64 {
         owner: ("run:bench".into(), 0),
         control: vec![catalog::control(&token)],
         cause: None,
+        progress: None,
     };
     let journal = LedgerJournal::new(ledger.clone(), place, Arc::new(Upcasters::default()));
     let registry = Arc::new(Registry::linked().unwrap());

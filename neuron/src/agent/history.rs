@@ -4,6 +4,7 @@ use crate::{
     Envelope, Error, ErrorKind, Json, Ledger, Result, Topic,
     scope::{Committed, History},
     store::Select,
+    vocabulary::{Message as _, step::StepArtifact},
 };
 
 /// What the log holds for scopes whose answers stand on these topics: one cursor per topic, merged by `pos`. Blocks.
@@ -38,22 +39,26 @@ fn add(ledger: &Ledger, history: &mut History, envelope: &Envelope) -> Result<()
     let Some(payload) = &envelope.body.payload else {
         return Ok(());
     };
-    let large = envelope
-        .body
-        .artifacts
-        .iter()
-        .find(|artifact| artifact.kind.as_deref() == Some("payload"));
-    let large = large.and_then(|artifact| artifact.hash).map(|hash| {
-        let mut text = String::new();
-        ledger.blob(&hash)?.read_to_string(&mut text)?;
-        Json::parse(&text)
-    });
+    let artifacts = &envelope.body.artifacts;
+    let beside = if envelope.body.kind == StepArtifact::TYPE {
+        let kept = artifacts.first().and_then(|kept| kept.hash);
+        kept.map(|hash| Json::of(&hash))
+    } else {
+        let large = artifacts
+            .iter()
+            .find(|artifact| artifact.kind.as_deref() == Some("payload"));
+        large.and_then(|artifact| artifact.hash).map(|hash| {
+            let mut text = String::new();
+            ledger.blob(&hash)?.read_to_string(&mut text)?;
+            Json::parse(&text)
+        })
+    };
     let place = Committed {
         pos: envelope.pos,
         at: envelope.at,
     };
     history
-        .add(place, envelope.body.kind.as_str(), payload, large.transpose()?)
+        .add(place, envelope.body.kind.as_str(), payload, beside.transpose()?)
         .map_err(|error| {
             let error = if error.kind() == ErrorKind::Schema {
                 Error::new(ErrorKind::Corrupt, error)

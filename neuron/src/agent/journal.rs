@@ -7,17 +7,17 @@ use std::{
 use futures::future::BoxFuture;
 
 use crate::{
-    Append, Artifact, Author, Cause, Draft, Error, ErrorKind, Expectation, Json, Ledger, Millis, Parent, Pattern,
-    Result, SchemaRef, Topic,
+    Append, Artifact, Author, Cause, Digest, Draft, Error, ErrorKind, Expectation, Json, Ledger, Millis, Parent,
+    Pattern, Result, SchemaRef, Topic,
     envelope::Reserved,
     ledger::From,
     schema::Upcasters,
-    scope::{Burn, Committed, Journal, Record, Ruling, Then},
+    scope::{Burn, Committed, Content, Journal, Record, Ruling, Then, panicked},
     token::{Control, Orders},
     vocabulary::{
         Message as _,
         control::{ControlResolved, StepRuling},
-        step::{StepStarted, ThreadStarted, TimerStarted},
+        step::{StepArtifact, StepProgressed, StepStarted, ThreadStarted, TimerStarted},
     },
 };
 
@@ -34,6 +34,8 @@ pub struct Place {
     pub control: Vec<Topic>,
     /// What the first record names as its cause.
     pub cause: Option<Cause>,
+    /// The ephemeral topic on which bodies say how far they are: the run's.
+    pub progress: Option<Topic>,
 }
 
 /// A [`Journal`] on the ledger.
@@ -100,12 +102,16 @@ impl Inner {
         draft.payload_schema = Some(record.schema);
         draft.trusted = true;
         draft.artifacts.extend(large);
+        draft.artifacts.extend(record.artifacts);
         if let Some(burn) = record.burn {
             draft = metered(draft, burn)?;
         }
         let state = locked(&self.state);
         draft.cause.clone_from(&state.cause);
-        draft.parent = state.starts.get(&record.key).cloned();
+        // Of a step's own artifact, the step's start: the scope of a step is its key.
+        let within = (record.kind == StepArtifact::TYPE).then_some(&record.scope);
+        let start = state.starts.get(&record.key);
+        draft.parent = start.or_else(|| state.starts.get(within?)).cloned();
         Ok(draft)
     }
 
@@ -264,6 +270,35 @@ impl Journal for LedgerJournal {
             }
             futures::future::select_all(waits).await.0
         })
+    }
+
+    fn store(&self, mut content: Content) -> BoxFuture<'static, Result<Result<Digest, Error>, Error>> {
+        let ledger = self.0.ledger.clone();
+        Box::pin(async move {
+            let stored = tokio::task::spawn_blocking(move || {
+                let stored = ledger.store_blob(&mut content);
+                content.judge(stored)
+            });
+            match stored.await {
+                Ok(stored) => stored,
+                // The reader is the body's own, and so is its panic.
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => Ok(Err(panicked(panic.as_ref()))),
+                    Err(error) => Err(Error::new(ErrorKind::Io, error)),
+                },
+            }
+        })
+    }
+
+    fn progress(&self, progress: StepProgressed) {
+        let Some(topic) = self.0.place.progress.clone() else {
+            return;
+        };
+        let draft = progress.draft(topic, self.0.place.author.clone());
+        if let Err(error) = draft.and_then(|draft| self.0.ledger.bus().publish(draft)) {
+            // Losing it is no loss of data, and no reason for a step to end.
+            tracing::debug!(%error, "a body's progress was not told");
+        }
     }
 
     fn upcast(&self, value: Json, from: SchemaRef, to: SchemaRef) -> Result<Json, Error> {

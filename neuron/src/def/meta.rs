@@ -34,7 +34,7 @@ pub struct Meta {
     pub estimate: Option<Expected>,
     /// Attempts in all, at least 1.
     pub attempts: u32,
-    /// Wait before the second attempt in milliseconds; it doubles from one attempt to the next.
+    /// Wait before the second attempt in milliseconds, which doubles from one attempt to the next; 0 for the engine's own.
     pub backoff_ms: u64,
     /// The longest an attempt may take, in milliseconds.
     pub timeout_ms: Option<u64>,
@@ -157,7 +157,8 @@ impl Meta {
         Self { estimate, ..self }
     }
 
-    /// At most `max` attempts, the second not before `backoff_ms` have passed, each further one twice as late.
+    /// At most `max` attempts, the second not before `backoff_ms` have passed, each further one twice as late; 0 for
+    /// waits that begin at [`BACKOFF_MIN`](crate::limits::BACKOFF_MIN) and are spread by the call's key.
     #[must_use]
     pub const fn retry(self, max: u32, backoff_ms: u64) -> Self {
         Self {

@@ -7,6 +7,8 @@ use std::{
     task::{Context, Poll},
 };
 
+use futures::future::BoxFuture;
+
 use super::{Scope, Start, Taken};
 use crate::{Error, Payload, Result};
 
@@ -93,25 +95,46 @@ impl Drop for Ask {
 /// The answer of a call that the context itself offers: a timer, a thread.
 #[must_use = "it is not waited for until it is awaited"]
 pub struct Answer<'a, T> {
-    ask: Result<Ask, Error>,
+    from: Source<T>,
     context: PhantomData<&'a ()>,
-    value: PhantomData<fn() -> T>,
+}
+
+enum Source<T> {
+    /// A call of its own on the log.
+    Ask(Ask),
+    /// Work of the body itself.
+    Work(BoxFuture<'static, Result<T, Error>>),
+    /// It could not be made.
+    Never(Error),
 }
 
 impl<T> fmt::Debug for Answer<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.ask.fmt(f)
+        match &self.from {
+            Source::Ask(ask) => ask.fmt(f),
+            Source::Work(_) => f.write_str("Answer"),
+            Source::Never(error) => error.fmt(f),
+        }
     }
 }
+
+impl<T> Unpin for Answer<'_, T> {}
 
 impl<T> Answer<'_, T> {
     /// The answer of a call; one that could not be made gives its error when awaited.
     #[doc(hidden)]
     pub fn new(ask: Result<Ask, Error>) -> Self {
         Self {
-            ask,
+            from: ask.map_or_else(Source::Never, Source::Ask),
             context: PhantomData,
-            value: PhantomData,
+        }
+    }
+
+    /// What the body does itself, which is no call on the log.
+    pub(crate) fn work(work: BoxFuture<'static, Result<T, Error>>) -> Self {
+        Self {
+            from: Source::Work(work),
+            context: PhantomData,
         }
     }
 }
@@ -120,9 +143,10 @@ impl<T: Payload> Future for Answer<'_, T> {
     type Output = Result<T, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        match &mut self.ask {
-            Ok(ask) => Pin::new(ask).poll(cx).map(|taken| taken.and_then(Taken::decode)),
-            Err(error) => Poll::Ready(Err(error.clone())),
+        match &mut self.from {
+            Source::Ask(ask) => Pin::new(ask).poll(cx).map(|taken| taken.and_then(Taken::decode)),
+            Source::Work(work) => work.as_mut().poll(cx),
+            Source::Never(error) => Poll::Ready(Err(error.clone())),
         }
     }
 }

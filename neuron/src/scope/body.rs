@@ -136,6 +136,11 @@ impl Scope {
         *self.burn.lock().unwrap_or_else(PoisonError::into_inner) += more;
     }
 
+    /// Whether what the body does now may have been done before, by the run that it replays.
+    pub(crate) fn is_replaying(&self) -> bool {
+        self.manner == Manner::Replayed && !self.gate().live
+    }
+
     /// Counts the time of a call of this body, which is no part of its own.
     pub(crate) fn child_took(&self, ms: u64) {
         self.children_ms.fetch_add(ms, Ordering::Relaxed);

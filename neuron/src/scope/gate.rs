@@ -45,6 +45,8 @@ pub(super) struct Gate {
     ending: Vec<JoinHandle<()>>,
     /// Calls that ran while recorded answers were left, and how many calls had been made by then.
     fresh: Vec<(Arc<str>, u64)>,
+    /// Whether the body has come to where its log ends: what it does from here on has not been done before.
+    pub(super) live: bool,
     /// Whether an await that is not on the log was reported.
     unrecorded: bool,
 }
@@ -96,6 +98,7 @@ impl Gate {
             claimed: HashMap::new(),
             undelivered: unasked.len(),
             horizon: unasked.last_key_value().map_or(0, |(pos, _)| *pos),
+            live: unasked.is_empty(),
             unasked,
             waiting: HashMap::new(),
             ready: BTreeMap::new(),
@@ -192,6 +195,7 @@ impl Gate {
             };
             self.now = self.now.max(place.at);
             self.delivered.insert(key.clone());
+            self.live |= pos >= self.horizon;
             let reordered = if pos <= self.horizon {
                 self.reordered(&key)
             } else {
@@ -229,6 +233,7 @@ impl Gate {
         if replayed && self.undelivered > 0 {
             self.fresh.push((key.clone(), self.claimed.len() as u64));
         }
+        self.live = true;
         self.running.insert(key, Running { _hold: hold, task });
     }
 

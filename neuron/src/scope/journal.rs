@@ -1,8 +1,12 @@
 use std::{fmt, sync::Arc};
 
-use futures::future::BoxFuture;
+use futures::future::{self, BoxFuture};
 
-use crate::{Error, Json, Millis, Result, SchemaRef, SchemaUse, limits, schema, vocabulary::Message};
+use super::Content;
+use crate::{
+    Artifact, Digest, Error, ErrorKind, Json, Millis, Result, SchemaRef, SchemaUse, limits, schema,
+    vocabulary::{Message, step::StepProgressed},
+};
 
 /// Who keeps the log of a scope. Everything that a replayed body can learn comes through here.
 ///
@@ -21,6 +25,19 @@ pub trait Journal: Send + Sync + fmt::Debug + 'static {
 
     /// Waits for a ruling on the call `key` that was given after `pos`.
     fn ruling(&self, key: &str, pos: u64) -> BoxFuture<'static, Result<Ruling, Error>>;
+
+    /// Stores a blob beside the log and gives the hash of its content. The inner error is the reader's, the outer one
+    /// the log's. A log that keeps none refuses.
+    fn store(&self, content: Content) -> BoxFuture<'static, Result<Result<Digest, Error>, Error>> {
+        drop(content);
+        let refused = Error::new(ErrorKind::Misuse, "this log keeps no artifacts");
+        Box::pin(future::ready(Ok(Err(refused))))
+    }
+
+    /// Tells whoever watches how far a body is. Nobody may be there, and nothing comes of that.
+    fn progress(&self, progress: StepProgressed) {
+        drop(progress);
+    }
 
     /// A recorded value in the form of a newer schema; the same value if no upcaster is registered.
     ///
@@ -70,13 +87,20 @@ pub struct Record {
     pub schema: Arc<SchemaUse>,
     /// A value too large for the payload, and the field that it was: an artifact of kind `payload`.
     pub large: Option<(&'static str, Json)>,
+    /// Evidence that rides with it; its blobs are stored already.
+    pub artifacts: Vec<Artifact>,
     /// What the work took.
     pub burn: Option<Burn>,
     /// To be refused as [`Cancelled`](crate::ErrorKind::Cancelled) if a cancel was committed before it.
     pub unless_cancelled: bool,
 }
 
-/// What a piece of work took, its children's excluded.
+/// What a piece of work took, without what the steps that it called took: they have an account of their own.
+///
+/// ```
+/// use neuron::Burn;
+/// let reply = Burn { tokens_in: 812, tokens_out: 40, ..Burn::default() };
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Burn {
     /// Tokens given to a model.
@@ -85,7 +109,7 @@ pub struct Burn {
     pub tokens_out: u64,
     /// Calls of tools.
     pub tool_calls: u64,
-    /// Time on a monotonic clock.
+    /// Time on a monotonic clock, in milliseconds. The engine measures it: a value that a body gives is not used.
     pub duration_ms: u64,
 }
 
@@ -111,6 +135,7 @@ impl Record {
             payload: Json::of(word)?,
             schema: schema::of::<W>()?,
             large: None,
+            artifacts: Vec::new(),
             burn: None,
             unless_cancelled: false,
         })

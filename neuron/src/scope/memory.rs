@@ -1,14 +1,16 @@
 use std::{
+    collections::HashMap,
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    io::Read as _,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use futures::future::{self, BoxFuture};
 use tokio::time::Instant;
 
-use super::{Committed, History, Journal, Record, Ruling, Then};
-use crate::{Error, ErrorKind, Millis, Result};
+use super::{Committed, Content, History, Journal, Record, Ruling, Then};
+use crate::{Digest, Error, ErrorKind, Json, Millis, Result, vocabulary::step::StepProgressed};
 
 /// A log in memory, for plain tests of bodies: nothing outlives it, and a step in doubt fails.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ struct Inner {
     lines: Vec<(Committed, Record)>,
     deferred: Vec<Record>,
     rulings: Vec<(String, Ruling)>,
+    blobs: HashMap<Digest, Arc<[u8]>>,
+    progress: Option<StepProgressed>,
 }
 
 impl fmt::Debug for Inner {
@@ -46,6 +50,7 @@ impl MemoryJournal {
         let lines = self.lines().into_iter().take(count).collect();
         let inner = Inner {
             lines,
+            blobs: self.inner().blobs.clone(),
             ..Inner::default()
         };
         Self {
@@ -66,8 +71,12 @@ impl MemoryJournal {
     pub fn history(&self) -> Result<History, Error> {
         let mut history = History::new();
         for (place, record) in &self.inner().lines {
-            let large = record.large.clone().map(|(_, value)| value);
-            history.add(*place, record.kind, &record.payload, large)?;
+            let kept = record.artifacts.first().and_then(|kept| kept.hash);
+            let beside = match (&record.large, kept) {
+                (Some((_, value)), _) => Some(value.clone()),
+                (None, kept) => kept.map(|hash| Json::of(&hash)).transpose()?,
+            };
+            history.add(*place, record.kind, &record.payload, beside)?;
         }
         Ok(history)
     }
@@ -75,6 +84,16 @@ impl MemoryJournal {
     /// Gives a ruling on a call in advance.
     pub fn rule(&self, key: &str, ruling: Ruling) {
         self.inner().rulings.push((key.into(), ruling));
+    }
+
+    /// A blob that was stored.
+    pub fn blob(&self, hash: &Digest) -> Option<Arc<[u8]>> {
+        self.inner().blobs.get(hash).cloned()
+    }
+
+    /// How far the body that spoke last was.
+    pub fn progressed(&self) -> Option<StepProgressed> {
+        self.inner().progress.clone()
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -107,6 +126,23 @@ impl Journal for MemoryJournal {
 
     fn defer(&self, record: Record) {
         self.inner().deferred.push(record);
+    }
+
+    fn store(&self, mut content: Content) -> BoxFuture<'static, Result<Result<Digest, Error>, Error>> {
+        let mut bytes = Vec::new();
+        let read = content.read_to_end(&mut bytes).map_err(Error::from);
+        let stored = content.judge(read).map(|read| {
+            read.map(|_| {
+                let hash = Digest::content(&bytes);
+                self.inner().blobs.insert(hash, bytes.into());
+                hash
+            })
+        });
+        Box::pin(future::ready(stored))
+    }
+
+    fn progress(&self, progress: StepProgressed) {
+        self.inner().progress = Some(progress);
     }
 
     fn now(&self) -> Millis {

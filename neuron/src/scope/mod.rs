@@ -5,6 +5,7 @@
 
 mod ask;
 mod body;
+mod content;
 mod drive;
 mod gate;
 mod identity;
@@ -18,6 +19,7 @@ mod runtime;
 pub use ask::{Answer, Ask};
 pub(crate) use body::Birth;
 pub use body::{Hook, Manner, Scope};
+pub use content::Content;
 pub use drive::{contain, drive};
 pub use gate::Start;
 pub use inside::{inside, panicked};

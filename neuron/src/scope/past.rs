@@ -8,8 +8,9 @@ use crate::{
     vocabulary::{
         Message as _,
         step::{
-            PackageCompleted, PackageFailed, ReplayOnceChanged, StepAbandoned, StepAttempted, StepCompleted,
-            StepDoubted, StepFailed, StepStarted, ThreadCompleted, ThreadFailed, TimerFired, TimerStarted,
+            PackageCompleted, PackageFailed, ReplayOnceChanged, StepAbandoned, StepArtifact, StepAttempted,
+            StepCompleted, StepDoubted, StepFailed, StepStarted, ThreadCompleted, ThreadFailed, TimerFired,
+            TimerStarted,
         },
     },
 };
@@ -108,7 +109,7 @@ impl History {
     }
 
     /// Takes one recorded envelope into account. They come by `pos`; types that say nothing about a scope are passed
-    /// over. `large` is the value that stands as an artifact beside the payload.
+    /// over. `large` is the value that stands as an artifact beside the payload; of `step.artifact`, what names it.
     ///
     /// # Errors
     /// [`ErrorKind::Schema`](crate::ErrorKind::Schema) if the payload is not what its type says.
@@ -173,6 +174,12 @@ impl History {
             ThreadCompleted::TYPE => {
                 let word: ThreadCompleted = payload.decode()?;
                 self.answer(&word.scope, &word.key, &word.name, output(word.output, None));
+            }
+            StepArtifact::TYPE => {
+                let word: StepArtifact = payload.decode()?;
+                // A step that was run again may have kept something else: the last word counts.
+                self.call(&word.scope, &word.key)
+                    .answers(&word.name, output(None, None));
             }
             TimerFired::TYPE => {
                 let word: TimerFired = payload.decode()?;

@@ -16,7 +16,12 @@ const THREAD: &str = "$thread";
 /// A timer: its deadline is on the log before anybody waits for it.
 pub(super) fn timer(scope: &Arc<Scope>, time: Duration) -> Result<Ask, Error> {
     let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let args = Json::of(&BTreeMap::from([("ms", ms)]))?;
+    let mut args = BTreeMap::from([("ms", ms)]);
+    // What a step waits for it waits for again in its next attempt; a payment it does not make again.
+    if scope.attempt() > 1 {
+        args.insert("attempt", scope.attempt().into());
+    }
+    let args = Json::of(&args)?;
     let key = scope.claim(SLEEP, &args)?;
     let (home, id) = (scope.clone(), key.clone());
     let start = move |mut hold| -> BoxFuture<'static, ()> {
@@ -69,7 +74,7 @@ pub(super) fn thread<T: Payload>(scope: &Arc<Scope>, name: &str, body: ThreadBod
         name: name.into(),
         birth: Birth {
             at: scope.now(),
-            attempt: 1,
+            attempt: scope.attempt(),
             floor: 0,
             manner: if scope.manner() == Manner::Replayed {
                 Manner::Replayed
@@ -124,6 +129,11 @@ impl<T: Payload> Thread<T> {
         };
         let outcome = held(hold, contain(&scope, work)).await;
         scope.settle().await;
+        // What a step's thread took, the step took.
+        if scope.manner() == Manner::Free {
+            home.burn(scope.burnt());
+            home.child_took(scope.children_ms());
+        }
         let outcome = outcome?.map_err(Halt::Stopped)?;
         let (record, answer) = match outcome {
             Ok(ran) => {
@@ -162,7 +172,7 @@ impl<T: Payload> Thread<T> {
     }
 }
 
-fn stop(home: &Arc<Scope>, error: Error) {
+pub(super) fn stop(home: &Arc<Scope>, error: Error) {
     if let Halt::Stopped(stop) = Halt::from(error) {
         home.runtime().stop(Stop::clone(&stop));
     }

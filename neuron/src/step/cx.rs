@@ -1,12 +1,16 @@
-use std::{future::Future, pin::pin, sync::Arc, task::Poll, time::Duration};
+use std::{fmt, future::Future, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use futures::future::poll_fn;
 
-use super::builtin::{thread, timer};
+use super::{
+    artifact::artifact,
+    builtin::{thread, timer},
+};
 use crate::{
-    Error, ErrorKind, Millis, Payload, Result,
+    ArtifactRef, Error, ErrorKind, Millis, Payload, Result,
     def::{Context, Outcome},
-    scope::{Answer, Manner, MemoryJournal, Runtime, Scope},
+    scope::{Answer, Burn, Content, Manner, MemoryJournal, Runtime, Scope},
+    vocabulary::step::StepProgressed,
 };
 
 /// What a step, an agent and a thread are given. It cannot be cloned, and nothing on it assigns.
@@ -56,16 +60,28 @@ impl Cx {
         self.scope.runtime().shared().get()
     }
 
-    /// Waits. The timer is on the log: a restart waits for the rest.
+    /// Waits. The timer is on the log: a restart waits for the rest. A step that is attempted again waits again.
     pub fn sleep(&self, time: Duration) -> Answer<'_, ()> {
         Answer::new(timer(&self.scope, time))
     }
 
     /// The output of `work`, or [`ErrorKind::Timeout`] if a timer of `time` fires first. The timer is on the log, so a
-    /// replay ends the same way.
+    /// replay ends the same way. Calls in `work` that have not ended by then are let go of.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> neuron::Result<()> {
+    /// # let cx: neuron::Cx = neuron::test();
+    /// let nap = cx.sleep(Duration::from_mins(1));
+    /// let late = cx.timeout(Duration::from_millis(1), nap).await.unwrap_err();
+    /// assert_eq!(late.kind(), neuron::ErrorKind::Timeout);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Timeout`], or what the timer says.
+    /// [`ErrorKind::Timeout`], after which a step may be attempted again; or what the timer says.
     pub async fn timeout<T>(&self, time: Duration, work: impl Future<Output = T>) -> Result<T, Error> {
         let (mut work, mut timer) = (pin!(work), self.sleep(time));
         poll_fn(|cx| {
@@ -77,6 +93,65 @@ impl Cx {
                 .map(|fired| Err(fired.err().unwrap_or_else(|| late(time))))
         })
         .await
+    }
+
+    /// Keeps `content` as an artifact and names it by its hash. `name` is yours, `kind` is what it is to the log, for
+    /// instance `report`. Equal content is kept once.
+    ///
+    /// In an agent this is a call like another: a replay is told the same hash and does not read `content`. In a step it
+    /// stands on the log beside the step's end, and costs it no commit of its own.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> neuron::Result<()> {
+    /// # let cx: neuron::Cx = neuron::test();
+    /// let report = cx.artifact("findings.md", "report", "# Findings").await?;
+    /// assert_eq!(report.0, neuron::Digest::content(b"# Findings"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What the reader says; [`ErrorKind::Misuse`] for a kind that belongs to the engine, [`ErrorKind::Malformed`] for a
+    /// name or kind that is empty or longer than 256 bytes.
+    pub fn artifact(&self, name: &str, kind: &str, content: impl Into<Content>) -> Answer<'_, ArtifactRef> {
+        artifact(&self.scope, name, kind, content.into())
+    }
+
+    /// Tells whoever watches the run that `done` of `total` is done, in units of your own; `None` if nobody knows how much
+    /// there is. It is not on the log: each word takes the place of the one before, a replay keeps silent until it has
+    /// come to something new, and nothing comes of one that is lost.
+    ///
+    /// ```
+    /// # let cx: neuron::Cx = tokio::runtime::Runtime::new().unwrap().block_on(async { neuron::test() });
+    /// cx.progress(3, 10, "pages read");
+    /// cx.progress(3, None, "pages read");
+    /// ```
+    pub fn progress(&self, done: u64, total: impl Into<Option<u64>>, text: impl fmt::Display) {
+        if self.scope.is_replaying() {
+            return;
+        }
+        self.scope.runtime().journal().progress(StepProgressed {
+            scope: self.scope.id().to_string(),
+            done,
+            total: total.into(),
+            text: text.to_string(),
+        });
+    }
+
+    /// Adds to what this attempt of the step took: tokens and calls of tools. It is recorded with the attempt's end,
+    /// without what the steps that it called took, and its time is measured by itself. Only a step takes anything; an
+    /// agent's own body awaits steps, and what is added there is counted nowhere.
+    ///
+    /// ```
+    /// # let cx: neuron::Cx = tokio::runtime::Runtime::new().unwrap().block_on(async { neuron::test() });
+    /// cx.burn(neuron::Burn { tokens_in: 812, tokens_out: 40, ..Default::default() });
+    /// ```
+    pub fn burn(&self, burn: Burn) {
+        if self.scope.manner() == Manner::Replayed {
+            tracing::warn!(scope = %self.scope.id(), ?burn, "a body that is replayed takes nothing itself: burn in a step");
+        }
+        self.scope.burn(burn);
     }
 
     /// A task of this body's own, with a context and a scope of its own. It starts when this body is idle, awaited or
@@ -92,7 +167,7 @@ impl Cx {
 }
 
 fn late(time: Duration) -> Error {
-    Error::new(ErrorKind::Timeout, format!("no answer within {time:?}"))
+    Error::new(ErrorKind::Timeout, format!("no answer within {time:?}")).retryable()
 }
 
 /// A context for a plain test: an empty log in memory and no driver.

@@ -3,11 +3,13 @@ use std::{future::Future, sync::Arc, time::Duration};
 use futures::future::BoxFuture;
 use tokio::{sync::oneshot, time::Instant};
 
-use super::halt::{Found, Halt, Next, held};
+use super::{
+    backoff::backoff,
+    halt::{Found, Halt, Next, held},
+};
 use crate::{
     Error, ErrorKind, Json, Millis, Result,
     def::{Encoded, Entry, Ran},
-    limits,
     scope::{
         Ask, Birth, Burn, Committed, Fresh, Known, Manner, Past, Record, Recorded, Scope, Stop, Then, by_size, contain,
     },
@@ -31,7 +33,7 @@ pub(crate) fn ask(scope: &Arc<Scope>, entry: &'static Entry, args: Encoded) -> R
             birth,
             held,
             attempt: 0,
-            began: Instant::now(),
+            took: Duration::ZERO,
             burn: Burn::default(),
             children_ms: 0,
         };
@@ -54,7 +56,8 @@ pub(super) struct Execution {
     /// Ends when the body lets go of the call.
     pub(super) held: oneshot::Receiver<()>,
     pub(super) attempt: u32,
-    began: Instant,
+    /// What the attempt took, on a monotonic clock.
+    took: Duration,
     burn: Burn,
     children_ms: u64,
 }
@@ -136,7 +139,7 @@ impl Execution {
     async fn start(&mut self) -> Result<(), Halt> {
         let meta = self.entry.meta();
         self.attempt = self.home.known(&self.key, |call| call.attempts) + 1;
-        self.began = Instant::now();
+        (self.took, self.burn, self.children_ms) = (Duration::ZERO, Burn::default(), 0);
         let is_first = self.home.known(&self.key, |call| !call.told);
         let (args, large) = if is_first {
             by_size("args", self.args.recorded.clone())
@@ -175,12 +178,14 @@ impl Execution {
         let scope = self.scope();
         let body = self.entry.run(scope.clone(), self.args.revealed.clone());
         let limit = self.entry.meta().timeout_ms.map(Duration::from_millis);
+        let began = Instant::now();
         let outcome = {
             let driven = within(limit, contain(&scope, body));
             held(&mut self.held, driven).await
         };
         // Whatever the body left running ends before anything else happens to this call.
         scope.settle().await;
+        self.took = began.elapsed();
         self.past = scope.take_past();
         self.burn += scope.burnt();
         self.children_ms += scope.children_ms();
@@ -231,7 +236,9 @@ impl Execution {
         if error.is_terminal() || self.attempt >= meta.attempts {
             return self.fail(error, None).await;
         }
-        let wait = error.wait().unwrap_or_else(|| backoff(meta.backoff_ms, self.attempt));
+        let wait = error
+            .wait()
+            .unwrap_or_else(|| backoff(meta.backoff_ms, self.attempt, &self.key));
         let now = self.home.runtime().journal.now();
         let attempted = StepAttempted {
             scope: self.home.id().to_string(),
@@ -241,11 +248,11 @@ impl Execution {
             error,
             retry_at: (!wait.is_zero()).then(|| now.plus(wait)),
         };
-        let (home, key, word) = (self.home.clone(), self.key.clone(), attempted.clone());
-        self.append(&attempted, move |place| {
-            home.known(&key, |call| call.attempted(&word, place.pos));
-        })
-        .await?;
+        let mut record = self.record(&attempted)?;
+        record.burn = Some(self.burnt());
+        let (home, key) = (self.home.clone(), self.key.clone());
+        let note: Then = Box::new(move |place| home.known(&key, |call| call.attempted(&attempted, place.pos)));
+        self.home.runtime().journal.append(record, note).await?;
         Ok(Next::Again)
     }
 
@@ -326,9 +333,9 @@ impl Execution {
         }
     }
 
-    /// What it took, without what its own calls took.
+    /// What the attempt took, without what its own calls took.
     fn burnt(&self) -> Burn {
-        let whole = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let whole = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
         self.home.child_took(whole);
         Burn {
             duration_ms: whole.saturating_sub(self.children_ms),
@@ -361,10 +368,4 @@ async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Op
         None => Some(work.await),
         Some(limit) => tokio::time::timeout(limit, work).await.ok(),
     }
-}
-
-/// How long to wait after this many attempts: the first wait, doubled each time, bounded.
-fn backoff(first_ms: u64, attempts: u32) -> Duration {
-    let factor = 1_u64.checked_shl(attempts.saturating_sub(1)).unwrap_or(u64::MAX);
-    Duration::from_millis(first_ms.saturating_mul(factor)).min(limits::BACKOFF_MAX)
 }

@@ -1,5 +1,7 @@
 //! Steps: how one is called, what its body is given, and how it is carried out.
 
+mod artifact;
+mod backoff;
 mod builtin;
 mod call;
 mod cx;

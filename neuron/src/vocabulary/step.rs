@@ -13,6 +13,8 @@ messages! {
     StepFailed "step.failed";
     StepAbandoned "step.abandoned";
     StepDoubted "step.doubted";
+    StepArtifact "step.artifact";
+    StepProgressed "step.progressed";
     TimerStarted "timer.started";
     TimerFired "timer.fired";
     ThreadStarted "thread.started";
@@ -106,6 +108,9 @@ words! {
         /// What happened.
         reason: String,
     }
+    /// Evidence that a body has kept; it rides as the one artifact of the body. The answer of a body that is replayed; of
+    /// a step, it rides with the next commit.
+    StepArtifact {}
     /// A timer was set.
     TimerStarted {
         /// When it fires, on the clock of the wall.
@@ -169,6 +174,21 @@ words! {
 pub struct ReplayUnrecorded {
     /// The scope of the body.
     pub scope: String,
+}
+
+/// How far a body is. It is ephemeral: the next one takes its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StepProgressed {
+    /// The scope of the body.
+    pub scope: String,
+    /// What is done, in units of the body's own.
+    pub done: u64,
+    /// What there is to do, if that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// For the person who waits.
+    pub text: String,
 }
 
 /// Who settled a step in doubt.

@@ -18,6 +18,7 @@ pub(crate) struct Seat {
     pub(crate) owner: (String, u64),
     pub(crate) control: Vec<Topic>,
     pub(crate) cause: Option<Cause>,
+    pub(crate) progress: Topic,
     /// Whether the log may hold something of it already.
     pub(crate) resumed: bool,
     /// Whether the owner before this one died.
@@ -35,6 +36,7 @@ impl Seat {
                 .chain(token.map(catalog::control))
                 .collect(),
             cause: None,
+            progress: catalog::progress(run),
             resumed: false,
             taken_over: false,
         }
@@ -48,6 +50,7 @@ impl Seat {
             owner,
             control: vec![catalog::run_control(run), catalog::control(token)],
             cause: None,
+            progress: catalog::progress(run),
             resumed: false,
             taken_over: false,
         }
@@ -71,6 +74,7 @@ impl Seat {
             owner: self.owner,
             control: self.control,
             cause: self.cause,
+            progress: Some(self.progress),
         };
         let upcasters: Arc<Upcasters> = engine.upcasters.clone();
         let journal = Arc::new(LedgerJournal::new(engine.ledger.clone(), place, upcasters));
