@@ -127,10 +127,7 @@ async fn crowd(cx: &Cx) -> Result<u32> {
 
 fn waits(world: &World, who: u32) -> Vec<i64> {
     let started = world.payloads("step.started");
-    let key = &started
-        .iter()
-        .find(|start| start["args"]["who"] == who)
-        .unwrap()["key"];
+    let key = &started.iter().find(|start| start["args"]["who"] == who).unwrap()["key"];
     let lines = world.journal.lines().into_iter();
     let attempts = lines.filter(|(_, record)| record.kind == "step.attempted" && record.key.as_ref() == key);
     attempts

@@ -96,6 +96,7 @@ fn metered(world: &World, burn: Burn) {
         owner: ("run:digest-1".into(), 0),
         control: Vec::new(),
         cause: None,
+        progress: None,
     };
     let journal = LedgerJournal::new(world.ledger().clone(), place, Arc::new(Upcasters::default()));
     let message = StepCompleted {
