@@ -1,8 +1,8 @@
 //! Everything that a program with agents needs: `use orchestrator::prelude::*;`.
 
 pub use neuron::{
-    Cx, Error, ErrorKind, Millis, Node, Plan, Result, RunId, Secret, Terminal, TokenId, agent, orchestrator, plan,
-    step, store::Durability,
+    ArtifactRef, Burn, Cx, Error, ErrorKind, Millis, Node, Plan, Result, RunId, Secret, Terminal, TokenId, agent,
+    orchestrator, plan, step, store::Durability,
 };
 
 pub use crate::{Board, Neuron, Package, Run, Running, Target};

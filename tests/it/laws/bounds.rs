@@ -70,6 +70,7 @@ const BOUNDS: &[(&str, Reached)] = &[
     ("EPHEMERAL_QUEUE_MAX", In("tests/it/laws/ephemeral.rs")),
     ("CACHED_HEADS_MAX", Within),
     ("CACHED_VALIDATORS_MAX", Within),
+    ("BACKOFF_MIN", In("neuron/tests/context.rs")),
     ("BACKOFF_MAX", In("neuron/tests/steps.rs")),
     ("BODY_POLLS_MAX", Within),
     ("JSON_DEPTH_MAX", Refused(depth)),
