@@ -11,6 +11,7 @@ mod bad_input;
 mod laws;
 mod macros;
 mod process;
+mod run;
 mod seed;
 #[cfg(feature = "services")]
 mod services;
