@@ -17,7 +17,6 @@ use crate::{
     board::{BoardView, Package},
     package::Phase,
     ruling::Verdict,
-    runs::Runs,
 };
 
 /// Arguments of `board`.
@@ -69,11 +68,9 @@ impl Board {
     pub(super) fn run(&self, ledger: &Ledger, console: &mut Console<'_>) -> Outcome {
         let id = order::known_run(ledger, &self.run)?;
         let board = BoardView::of(ledger, &id)?;
-        let summary = ledger.fold(&Runs, None)?.state.remove(&id);
-        let Some(summary) = summary else {
+        let Some(run) = ToldRun::one(ledger, &id)? else {
             return Err(order::no_run(ledger, &self.run)?);
         };
-        let run = ToldRun::of(ledger, id, summary)?;
         if console.is_json() {
             let packages = board.packages().iter().map(|package| told(&board, package));
             return console.json(&Told {

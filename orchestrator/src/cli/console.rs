@@ -130,7 +130,7 @@ impl<'a> Console<'a> {
     /// A text in a colour, if colours are wanted. The text is made harmless first.
     pub(super) fn paint(&self, paint: Paint, text: &str) -> String {
         let text = clean(text);
-        match paint.code().filter(|_| self.colour) {
+        match paint.code().filter(|_| self.colour && !text.is_empty()) {
             Some(code) => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
             None => text.into_owned(),
         }

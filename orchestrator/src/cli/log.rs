@@ -19,7 +19,8 @@ use super::{
 /// Arguments of `log`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Log {
-    /// A topic or a pattern: `*` is one segment, a last `**` any number of them. Without one: the whole store
+    /// A topic or a pattern: `*` is one segment, a last `**` any number of them; topics of the engine ($…) must be named.
+    /// Without one: the whole store
     #[arg(value_name = "TOPIC|PATTERN")]
     topic: Option<Pattern>,
     /// Only this type; `step.*` means all of a family. May be given several times

@@ -1,7 +1,7 @@
 //! `neuron runs`: what was run, and how far it came.
 
 use neuron::{
-    Ledger, Millis, RunId,
+    Fold as _, Ledger, Millis, RunId,
     store::Select,
     token::Control,
     topic::catalog,
@@ -45,7 +45,22 @@ pub(super) struct Told {
 }
 
 impl Told {
-    pub(super) fn of(ledger: &Ledger, run: RunId, summary: RunSummary) -> Outcome<Self> {
+    /// One run, from its own topics alone.
+    pub(super) fn one(ledger: &Ledger, run: &RunId) -> Outcome<Option<Self>> {
+        let mut runs = Summaries.init();
+        // Orders count until the end of the run, and change nothing after it.
+        for topic in [catalog::lifecycle(run), catalog::run_control(run)] {
+            for envelope in ledger.read(Select::Topic(topic)).envelopes() {
+                Summaries.apply(&mut runs, &envelope?)?;
+            }
+        }
+        let summary = runs.remove(run);
+        summary
+            .map(|summary| Self::of(ledger, run.clone(), summary))
+            .transpose()
+    }
+
+    fn of(ledger: &Ledger, run: RunId, summary: RunSummary) -> Outcome<Self> {
         let (mut owner, mut cancelling, mut error) = (None, false, None);
         match summary.state {
             RunState::Open | RunState::Paused => {

@@ -45,13 +45,13 @@ pub(super) fn clean(text: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(text.len() + 8);
     for character in text.chars() {
-        if steers(character) {
-            out.extend(character.escape_unicode());
-        } else {
-            out.push(character);
+        match character {
+            '\n' | '\t' => out.push(' '),
+            character if steers(character) => out.extend(character.escape_unicode()),
+            character => out.push(character),
         }
     }
-    Cow::Owned(out.replace("\\u{a}", " ").replace("\\u{9}", " "))
+    Cow::Owned(out)
 }
 
 /// Whether a character moves the cursor, changes colours, or turns the order of what is read.
