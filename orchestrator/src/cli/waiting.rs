@@ -1,8 +1,8 @@
 //! `neuron waiting` and `neuron resolve`: what waits for a person, and what they rule.
 
 use neuron::{
-    Json, Ledger,
-    store::Select,
+    Fold as _, Json, Ledger,
+    store::{Row, Select},
     topic::catalog,
     vocabulary::{
         Message as _,
@@ -64,7 +64,20 @@ struct Told {
 
 /// Everything that waits, longest first.
 fn waiting(ledger: &Ledger) -> Outcome<Vec<Told>> {
-    let mut items: Vec<_> = ledger.fold(&Waits, None)?.state.items().cloned().collect();
+    let mut state = Waits.init();
+    let mut reading = ledger.read(Select::All);
+    loop {
+        let rows = reading.page()?;
+        if rows.is_empty() {
+            break;
+        }
+        // What stands elsewhere makes nothing wait, and need not be read for it.
+        let engines = |row: &&Row| matches!(row.topic.segments().next(), Some("orchestration" | "agent"));
+        for row in rows.iter().filter(engines) {
+            Waits.apply(&mut state, &row.envelope()?)?;
+        }
+    }
+    let mut items: Vec<_> = state.items().cloned().collect();
     items.sort_by_key(|item| item.since);
     let told = items.into_iter().map(|item| {
         let ruled = ruling(ledger, &item)?;

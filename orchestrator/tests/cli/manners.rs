@@ -8,6 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use clap::Parser as _;
 use insta::assert_snapshot;
 use neuron::Digest;
 use orchestrator::cli::{self, Console, Exit};
@@ -135,6 +136,38 @@ fn a_beginning_that_several_ids_share_is_told_with_all_of_them() {
     assert_eq!((said.exit, said.out.as_str()), (Exit::Fault, ""));
     assert!(said.err.contains("give more digits"), "{}", said.err);
     assert_eq!(said.err.lines().count(), 1 + shared(&digit), "{}", said.err);
+}
+
+/// A program that has the commands among its own.
+#[derive(clap::Parser)]
+struct App {
+    #[command(flatten)]
+    options: cli::Options,
+    #[command(subcommand)]
+    command: AppCommand,
+}
+
+#[derive(clap::Subcommand)]
+enum AppCommand {
+    Serve,
+    #[command(flatten)]
+    Neuron(cli::Command),
+}
+
+#[test]
+fn the_commands_can_stand_among_those_of_another_program() {
+    let world = World::with_notes();
+    let app = App::parse_from(["app", "topics", "--json"]);
+    let AppCommand::Neuron(command) = app.command else {
+        panic!("`topics` is one of ours")
+    };
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let exit = command.run(&app.options, &mut world.console(Console::new(&mut out, &mut err)));
+    assert_eq!(
+        (exit, String::from_utf8(out).unwrap()),
+        (Exit::Success, world.ask(&["topics", "--json"]).out)
+    );
+    assert!(matches!(App::parse_from(["app", "serve"]).command, AppCommand::Serve));
 }
 
 #[test]
