@@ -18,6 +18,8 @@ use super::{
 /// Opens the store that is meant. A reading command changes no byte of it; none makes a store.
 pub(super) fn open(named: Option<&Path>, access: Access, console: &Console<'_>) -> Outcome<Ledger> {
     let path = match named.or(console.named_store()) {
+        // A path is shown as it was given.
+        Some(path) if console.home() == Path::new(".") => path.to_path_buf(),
         Some(path) => console.home().join(path),
         None => only(console.home())?,
     };
