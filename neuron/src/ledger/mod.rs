@@ -3,6 +3,7 @@
 
 mod artifacts;
 mod headers;
+mod injected;
 mod reading;
 mod registry;
 mod subscription;
@@ -20,7 +21,7 @@ use crate::{
 };
 
 pub use artifacts::{ArtifactReader, ArtifactSettled, ArtifactSuperseded, Lineage};
-pub use headers::HeaderInjected;
+pub use injected::HeaderInjected;
 pub use reading::Reading;
 use registry::Registry;
 pub use subscription::{From, Subscription};
@@ -188,7 +189,7 @@ impl Ledger {
             self.check_topic(draft)?;
             self.0.registry.check(&*self.0.store, draft, &mut schemas)?;
             if draft.kind == INJECTED {
-                headers::check(&*self.0.store, draft)?;
+                injected::check(&*self.0.store, draft)?;
             }
         }
         append.prepare(schemas, self.0.clock.now())
