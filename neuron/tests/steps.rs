@@ -447,9 +447,33 @@ async fn a_step_that_stops_the_process_each_time_ends_in_doubt() {
     }
     world = killed(&world).await;
     assert_eq!(world.count("step.started fatal"), 3);
-    let doubted = world.run(doomed, ()).await.unwrap_err();
+    let ended = tokio::time::timeout(Duration::from_secs(1), world.run(doomed, ())).await;
+    let doubted = ended.expect("it is not run again").unwrap_err();
     assert_eq!(doubted.kind(), ErrorKind::InDoubt);
     assert_eq!(world.count("step.doubted fatal"), 1);
+}
+
+#[step(once)]
+async fn never_ends(_cx: &Cx) -> Result<()> {
+    std::future::pending().await
+}
+
+#[agent]
+async fn hangs(cx: &Cx, once: bool) -> Result<()> {
+    if once {
+        return Ok(never_ends(cx).await?);
+    }
+    Ok(fatal(cx).await?)
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_start_of_a_once_step_is_committed_before_it_acts() {
+    for once in [true, false] {
+        let world = World::new();
+        let run = tokio::time::timeout(Duration::from_secs(1), world.run(hangs, once)).await;
+        assert!(run.is_err());
+        assert_eq!(world.payloads("step.started").len(), usize::from(once));
+    }
 }
 
 // -- letting go --
