@@ -70,6 +70,9 @@ pub const CACHED_VALIDATORS_MAX: usize = 1_024;
 pub const BACKOFF_MIN: Duration = Duration::from_millis(100);
 /// The longest wait between two attempts of a step, unless its failure asks for a longer one.
 pub const BACKOFF_MAX: Duration = Duration::from_mins(1);
+/// How deep steps that run alone are polled by the body that awaits them, without a task of their own; beyond it each
+/// gets one, so that recursion cannot exhaust the stack.
+pub const LONE_DEPTH_MAX: usize = 8;
 /// Polls of a body that keeps waking itself before other tasks get a turn.
 pub const BODY_POLLS_MAX: u32 = 128;
 /// Depth of JSON, written or read: as deep as `serde_json` decodes, and far from exhausting the stack.

@@ -6,7 +6,7 @@ use std::{
     },
 };
 
-use futures::task::AtomicWaker;
+use futures::{future::BoxFuture, task::AtomicWaker};
 
 use super::{
     gate::Gate,
@@ -30,6 +30,8 @@ pub struct Scope {
     gate: Mutex<Gate>,
     /// Who polls the body; woken by answers and orders.
     pub(super) driver: Arc<AtomicWaker>,
+    /// The step that the driver of the body polls itself.
+    lone: Mutex<Option<BoxFuture<'static, ()>>>,
     burn: Mutex<Burn>,
     /// What the calls of the body took, in milliseconds.
     children_ms: AtomicU64,
@@ -92,6 +94,7 @@ impl Scope {
             floor: birth.floor,
             runtime: runtime.clone(),
             draws: AtomicU64::new(0),
+            lone: Mutex::default(),
             burn: Mutex::default(),
             children_ms: AtomicU64::new(0),
             on_idle: Mutex::default(),
@@ -173,6 +176,10 @@ impl Scope {
     /// A `once` call of this name that is on the log and that the body has not asked for.
     pub(crate) fn unclaimed_once(&self, name: &str) -> Option<Arc<str>> {
         self.gate().unclaimed_once(name, self.floor)
+    }
+
+    pub(super) fn lone(&self) -> MutexGuard<'_, Option<BoxFuture<'static, ()>>> {
+        self.lone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn gate(&self) -> MutexGuard<'_, Gate> {

@@ -14,14 +14,31 @@ use futures::{FutureExt as _, task::AtomicWaker};
 use super::{
     Scope, Stop,
     idle::Idle,
-    inside::{Inside, panicked},
+    inside::{Deeper, Inside, panicked},
 };
 use crate::{Error, Result, limits};
 
-/// Tells a body that was woken from one that is idle.
+/// Tells what was woken from what is idle.
 struct Bell {
     rung: AtomicBool,
-    task: AtomicWaker,
+    driver: Arc<AtomicWaker>,
+}
+
+impl Bell {
+    fn of(scope: &Scope, rung: bool) -> Arc<Self> {
+        Arc::new(Self {
+            rung: AtomicBool::new(rung),
+            driver: scope.driver.clone(),
+        })
+    }
+
+    fn ring(&self) {
+        self.rung.store(true, Ordering::Release);
+    }
+
+    fn rang(&self) -> bool {
+        self.rung.swap(false, Ordering::AcqRel)
+    }
 }
 
 impl Wake for Bell {
@@ -30,8 +47,8 @@ impl Wake for Bell {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.rung.store(true, Ordering::Release);
-        self.task.wake();
+        self.ring();
+        self.driver.wake();
     }
 }
 
@@ -40,18 +57,15 @@ impl Wake for Bell {
 /// # Errors
 /// Why the body was left without an end: no answer may be written then.
 pub async fn drive<T>(scope: &Arc<Scope>, body: impl Future<Output = T>) -> Result<T, Stop> {
+    let _parting = Parting(scope);
     let ended = {
-        let mut body = pin!(body);
-        let bell = Arc::new(Bell {
-            rung: AtomicBool::new(true),
-            task: AtomicWaker::new(),
-        });
-        let waker = Waker::from(bell.clone());
-        poll_fn(|cx| {
-            bell.task.register(cx.waker());
-            turn(scope, body.as_mut(), &bell, &waker, cx.waker())
-        })
-        .await
+        let mut driver = Driver {
+            scope,
+            body: pin!(body),
+            woken: Bell::of(scope, true),
+            lone: Bell::of(scope, false),
+        };
+        poll_fn(|cx| driver.turn(cx.waker())).await
     };
     scope.settle().await;
     let value = ended?;
@@ -63,35 +77,69 @@ pub async fn drive<T>(scope: &Arc<Scope>, body: impl Future<Output = T>) -> Resu
     Ok(value)
 }
 
-fn turn<T>(
-    scope: &Arc<Scope>,
-    mut body: Pin<&mut impl Future<Output = T>>,
-    bell: &Arc<Bell>,
-    waker: &Waker,
-    task: &Waker,
-) -> Poll<Result<T, Stop>> {
-    let mut polls = 0;
-    loop {
-        if bell.rung.swap(false, Ordering::AcqRel) {
-            if polls == limits::BODY_POLLS_MAX {
-                bell.rung.store(true, Ordering::Release);
-                task.wake_by_ref();
-                return Poll::Pending;
+/// A driver that is dropped before its body ended leaves no step half polled.
+struct Parting<'a>(&'a Scope);
+
+impl Drop for Parting<'_> {
+    fn drop(&mut self) {
+        self.0.part();
+    }
+}
+
+struct Driver<'a, B> {
+    scope: &'a Arc<Scope>,
+    body: Pin<&'a mut B>,
+    /// Rung when the body is to be polled.
+    woken: Arc<Bell>,
+    /// Rung when the lone step is to be polled.
+    lone: Arc<Bell>,
+}
+
+impl<B: Future> Driver<'_, B> {
+    fn turn(&mut self, task: &Waker) -> Poll<Result<B::Output, Stop>> {
+        self.scope.driver.register(task);
+        for _ in 0..limits::BODY_POLLS_MAX {
+            // A body that woke itself while it was polled is not idle.
+            if self.woken.rang() {
+                if let Poll::Ready(value) = self.poll_body() {
+                    return Poll::Ready(Ok(value));
+                }
+            } else if self.lone.rang() {
+                self.poll_lone();
+            } else {
+                match self.scope.idle(task) {
+                    Idle::Delivered => self.woken.ring(),
+                    Idle::Nothing => return Poll::Pending,
+                    Idle::Stopped(stop) => return Poll::Ready(Err(stop)),
+                    Idle::Alone(step) => {
+                        *self.scope.lone() = Some(step);
+                        self.lone.ring();
+                    }
+                }
             }
-            polls += 1;
-            let inside = Inside::enter(scope.tag);
-            let polled = body.as_mut().poll(&mut Context::from_waker(waker));
-            drop(inside);
-            if let Poll::Ready(value) = polled {
-                return Poll::Ready(Ok(value));
-            }
-            // A body that woke itself meanwhile is not idle.
-            continue;
         }
-        match scope.idle(task) {
-            Idle::Delivered => bell.rung.store(true, Ordering::Release),
-            Idle::Nothing => return Poll::Pending,
-            Idle::Stopped(stop) => return Poll::Ready(Err(stop)),
+        task.wake_by_ref();
+        Poll::Pending
+    }
+
+    fn poll_body(&mut self) -> Poll<B::Output> {
+        let waker = Waker::from(self.woken.clone());
+        let _inside = Inside::enter(self.scope.tag);
+        self.body.as_mut().poll(&mut Context::from_waker(&waker))
+    }
+
+    fn poll_lone(&self) {
+        // Taken out meanwhile: what it does may let go of it.
+        let Some(mut step) = self.scope.lone().take() else {
+            return;
+        };
+        let waker = Waker::from(self.lone.clone());
+        let polled = {
+            let _deeper = Deeper::enter();
+            step.as_mut().poll(&mut Context::from_waker(&waker))
+        };
+        if polled.is_pending() {
+            *self.scope.lone() = Some(step);
         }
     }
 }

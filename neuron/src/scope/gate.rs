@@ -54,7 +54,8 @@ pub(super) struct Gate {
 struct Running {
     /// Dropped when the body lets go.
     _hold: oneshot::Sender<()>,
-    task: JoinHandle<()>,
+    /// `None` for work that the driver of the body polls itself.
+    task: Option<JoinHandle<()>>,
 }
 
 /// An answer on its way to the body.
@@ -182,7 +183,7 @@ impl Gate {
         self.starts.retain(|(started, _)| **started != *key);
         if let Some(running) = self.running.remove(key) {
             self.ending.retain(|task| !task.is_finished());
-            self.ending.push(running.task);
+            self.ending.extend(running.task);
         }
     }
 
@@ -228,8 +229,24 @@ impl Gate {
         std::mem::take(&mut self.starts)
     }
 
+    /// Whether no work is under way.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// Work that was let go of and has not ended.
+    pub(super) fn ends(&mut self, tasks: impl IntoIterator<Item = JoinHandle<()>>) {
+        self.ending.extend(tasks);
+    }
+
     /// A call began. `replayed`: its place among recorded answers matters.
-    pub(super) fn began(&mut self, key: Arc<str>, hold: oneshot::Sender<()>, task: JoinHandle<()>, replayed: bool) {
+    pub(super) fn began(
+        &mut self,
+        key: Arc<str>,
+        hold: oneshot::Sender<()>,
+        task: Option<JoinHandle<()>>,
+        replayed: bool,
+    ) {
         if replayed && self.undelivered > 0 {
             self.fresh.push((key.clone(), self.claimed.len() as u64));
         }
@@ -261,7 +278,7 @@ impl Gate {
         self.starts.clear();
         let running = std::mem::take(&mut self.running);
         let mut ending = std::mem::take(&mut self.ending);
-        ending.extend(running.into_values().map(|running| running.task));
+        ending.extend(running.into_values().filter_map(|running| running.task));
         ending
     }
 

@@ -3,18 +3,19 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use tokio::sync::oneshot;
+use futures::future::BoxFuture;
+use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
     Manner, Scope,
     gate::Start,
-    inside::current,
+    inside::{current, depth},
     journal::{Committed, Record},
     past::{Answer, Known, Past, Taken},
     runtime::{Leave, Stop},
 };
 use crate::{
-    Error, ErrorKind, Json, Result,
+    Error, ErrorKind, Json, Result, limits,
     vocabulary::{
         Message,
         step::{ReplayDiverged, ReplayReordered, ReplayUnrecorded},
@@ -27,6 +28,8 @@ pub(super) enum Idle {
     Delivered,
     /// There is nothing to deliver.
     Nothing,
+    /// There is nothing to deliver, and one step began, which the driver polls.
+    Alone(BoxFuture<'static, ()>),
     /// The body is driven no further.
     Stopped(Stop),
 }
@@ -61,7 +64,7 @@ impl Scope {
         loop {
             match self.idle(cx.waker()) {
                 Idle::Stopped(stop) => return Poll::Ready(Err(stop.into_error())),
-                Idle::Nothing => return Poll::Pending,
+                Idle::Nothing | Idle::Alone(_) => return Poll::Pending,
                 Idle::Delivered => {
                     if let Some(taken) = self.gate().take(key, keep) {
                         return Poll::Ready(taken);
@@ -125,10 +128,20 @@ impl Scope {
         }
         let replayed = self.manner == Manner::Replayed;
         let mut gate = self.gate();
-        for (key, start) in gate.take_starts() {
+        let mut starts = gate.take_starts();
+        // A lone step is polled by whoever polls the body: it costs no task and no change of thread.
+        let lone = starts.len() == 1 && gate.is_quiet() && self.may_be_alone();
+        let mut alone = None;
+        for (key, start) in starts.drain(..) {
             let (hold, letting_go) = oneshot::channel();
+            let work = start(letting_go);
             // Under the lock, so that the work cannot end before it counts as running.
-            let task = tokio::spawn(start(letting_go));
+            let task = if lone {
+                alone = Some(work);
+                None
+            } else {
+                Some(tokio::spawn(work))
+            };
             gate.began(key, hold, task, replayed);
         }
         let unrecorded = replayed && gate.is_unrecorded();
@@ -141,7 +154,21 @@ impl Scope {
                 return self.hold("the body awaits what is not on the log; await calls of its context only".into());
             }
         }
-        Idle::Nothing
+        alone.map_or(Idle::Nothing, Idle::Alone)
+    }
+
+    fn may_be_alone(&self) -> bool {
+        self.manner != Manner::Undriven && self.lone().is_none() && depth() < limits::LONE_DEPTH_MAX
+    }
+
+    /// Gives the lone step a task after all: the driver polls it no more.
+    pub(super) fn part(&self) {
+        let lone = self.lone().take();
+        let runtime = tokio::runtime::Handle::try_current();
+        if let (Some(lone), Ok(runtime)) = (lone, runtime) {
+            let task = runtime.spawn(lone);
+            self.gate().ends([task]);
+        }
     }
 
     /// Hands an answer over. The journal does it in commit order.
@@ -175,9 +202,16 @@ impl Scope {
 
     /// Lets go of all work and waits until it has ended, so that nothing of this scope is committed after its answer.
     pub(crate) async fn settle(&self) {
-        let ending = self.gate().let_go();
-        // What a task panicked with, its own body has recorded.
-        futures::future::join_all(ending).await;
+        self.part();
+        let mut ending = Ending {
+            scope: self,
+            tasks: self.gate().let_go(),
+        };
+        while let Some(task) = ending.tasks.last_mut() {
+            // What a task panicked with, its own body has recorded.
+            let _ended = task.await;
+            ending.tasks.pop();
+        }
     }
 
     /// Takes what is on the log of the scope, for the next attempt.
@@ -223,6 +257,20 @@ impl Scope {
         match Record::of(&self.id, &Arc::from(""), message) {
             Ok(record) => self.runtime.journal.defer(record),
             Err(error) => self.runtime.stop(Stop::Refused(error)),
+        }
+    }
+}
+
+/// Work that ends. Who waits for it may be dropped; then the next one waits.
+struct Ending<'a> {
+    scope: &'a Scope,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        if !self.tasks.is_empty() {
+            self.scope.gate().ends(self.tasks.drain(..));
         }
     }
 }

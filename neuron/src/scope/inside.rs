@@ -5,6 +5,28 @@ use crate::{Error, ErrorKind};
 thread_local! {
     /// The scope whose body this thread is polling; 0 if none.
     static CURRENT: Cell<u64> = const { Cell::new(0) };
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// How many lone steps this thread is polling inside each other.
+pub(super) fn depth() -> usize {
+    DEPTH.get()
+}
+
+/// While it lives, this thread polls a lone step.
+pub(super) struct Deeper(());
+
+impl Deeper {
+    pub(super) fn enter() -> Self {
+        DEPTH.set(DEPTH.get() + 1);
+        Self(())
+    }
+}
+
+impl Drop for Deeper {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get().saturating_sub(1));
+    }
 }
 
 /// The scope whose body this thread is polling; 0 if none.
