@@ -28,6 +28,12 @@ pub const HEADERS_MAX: usize = 64;
 pub const BATCH_MAX: usize = 10_000;
 /// Batches that may wait for a commit; further appends wait for room.
 pub const QUEUE_MAX: usize = 65_536;
+/// Groups that one append commits, its own included, before it hands the lead to a thread: under load that never ends
+/// nobody's append lasts for ever.
+pub const LED_GROUPS_MAX: u32 = 8;
+/// Of so many lone appends of tasks one lets the others go first, to see whether there are any; once there are, each
+/// does, until so many commits in a row held one batch. It costs about a microsecond, and a group shares one sync.
+pub const COMPANY_LOOK: u32 = 16;
 /// Envelopes of one commit group, so that a group stays short on the disk.
 pub const GROUP_MAX: usize = 4_096;
 /// How long a deferred append may wait for a commit to ride on.

@@ -3,8 +3,12 @@
 
 use std::{
     fmt,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak,
+        atomic::{AtomicU32, Ordering},
+    },
     thread::JoinHandle,
+    time::Instant,
 };
 
 use tokio::sync::{Semaphore, oneshot, watch};
@@ -48,13 +52,17 @@ pub(crate) struct Committer<B> {
     /// None once the store is closed.
     backend: Mutex<Option<B>>,
     queue: Mutex<Queue>,
-    flush: Condvar,
-    flusher: Mutex<Option<JoinHandle<()>>>,
+    wake: Condvar,
+    standby: Mutex<Option<JoinHandle<()>>>,
     room: Arc<Semaphore>,
     clock: Arc<dyn Clock>,
     fault: Option<Arc<dyn Fault>>,
     observers: Mutex<Vec<Observer>>,
     tail: watch::Sender<u64>,
+    /// Appends so far that were not seen to have company.
+    appends: AtomicU32,
+    /// Commits for which company is still expected.
+    company: AtomicU32,
 }
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -67,13 +75,15 @@ impl<B: Backend + 'static> Committer<B> {
         Arc::new(Self {
             backend: Mutex::new(Some(backend)),
             queue: Mutex::default(),
-            flush: Condvar::new(),
-            flusher: Mutex::default(),
+            wake: Condvar::new(),
+            standby: Mutex::default(),
             room: Arc::new(Semaphore::new(limits::QUEUE_MAX)),
             clock,
             fault,
             observers: Mutex::default(),
             tail: watch::Sender::new(last),
+            appends: AtomicU32::new(0),
+            company: AtomicU32::new(0),
         })
     }
 
@@ -87,14 +97,14 @@ impl<B: Backend + 'static> Committer<B> {
     }
 
     /// Appends and waits for the commit. Dropping the future does not take the batch back.
-    pub(crate) async fn append(self: &Arc<Self>, batch: Batch) -> Result<Vec<Receipt>, Error> {
+    pub(crate) async fn append(&self, batch: Batch) -> Result<Vec<Receipt>, Error> {
         let permit = self.room.acquire().await.map_err(|_| closed())?;
         let (reply, receipts) = oneshot::channel();
         held(&self.queue).push(Waiting {
             batch,
             reply: Reply::Now(reply),
         })?;
-        if self.is_crowded() {
+        if self.seeks_company() {
             // Those who are about to append do so first: one commit for all of them.
             tokio::task::yield_now().await;
         }
@@ -105,7 +115,7 @@ impl<B: Backend + 'static> Committer<B> {
     }
 
     /// Appends from a thread that may block.
-    pub(crate) fn append_blocking(self: &Arc<Self>, batch: Batch) -> Result<Vec<Receipt>, Error> {
+    pub(crate) fn append_blocking(&self, batch: Batch) -> Result<Vec<Receipt>, Error> {
         let (reply, receipts) = oneshot::channel();
         held(&self.queue).push(Waiting {
             batch,
@@ -116,7 +126,7 @@ impl<B: Backend + 'static> Committer<B> {
     }
 
     /// Queues a batch that need not be durable yet.
-    pub(crate) fn defer(self: &Arc<Self>, batch: Batch) -> Result<Vec<Deferred>, Error> {
+    pub(crate) fn defer(&self, batch: Batch) -> Result<Vec<Deferred>, Error> {
         let handles: Vec<Deferred> = batch.drafts.iter().map(|_| Deferred::default()).collect();
         let waiting = Waiting {
             batch,
@@ -124,32 +134,32 @@ impl<B: Backend + 'static> Committer<B> {
         };
         let put = held(&self.queue).defer(waiting)?;
         match put {
-            Put::First => self.flush.notify_one(),
+            Put::First => self.wake.notify_all(),
             Put::More => {}
             Put::Full => self.lead(Lead::Task),
         }
         Ok(handles)
     }
 
-    /// Starts the thread that commits deferred appends nobody else took along. It ends with the store.
-    pub(crate) fn start_flusher(self: &Arc<Self>) -> Result<(), Error> {
+    /// Starts the thread that commits what nobody else takes along. It ends with the store.
+    pub(crate) fn start_standby(self: &Arc<Self>) -> Result<(), Error> {
         let weak = Arc::downgrade(self);
         let thread = std::thread::Builder::new()
-            .name("neuron-flush".into())
-            .spawn(move || flusher(&weak))?;
-        *held(&self.flusher) = Some(thread);
+            .name("neuron-commit".into())
+            .spawn(move || stand_by(&weak))?;
+        *held(&self.standby) = Some(thread);
         Ok(())
     }
 
     /// Commits all that waits and lets the store go. What comes later is refused.
-    pub(crate) fn close(self: &Arc<Self>) {
+    pub(crate) fn close(&self) {
         self.flush();
         held(&self.queue).closed = true;
-        self.flush.notify_all();
-        let flusher = held(&self.flusher).take();
-        // A callback that drops the last handle runs on the flusher itself, which cannot wait for its own end.
-        if let Some(flusher) = flusher.filter(|flusher| flusher.thread().id() != std::thread::current().id()) {
-            let _ = flusher.join();
+        self.wake.notify_all();
+        let standby = held(&self.standby).take();
+        // A callback that drops the last handle runs on that thread itself, which cannot wait for its own end.
+        if let Some(standby) = standby.filter(|standby| standby.thread().id() != std::thread::current().id()) {
+            let _ = standby.join();
         }
         let backend = held(&self.backend).take();
         drop(backend);
@@ -157,7 +167,7 @@ impl<B: Backend + 'static> Committer<B> {
     }
 
     /// Commits all that waits, now.
-    pub(crate) fn flush(self: &Arc<Self>) {
+    pub(crate) fn flush(&self) {
         self.lead(Lead::Flush);
     }
 
@@ -174,14 +184,32 @@ impl<B: Backend + 'static> Committer<B> {
         outcome
     }
 
-    /// Whether other tasks append at this time.
-    fn is_crowded(&self) -> bool {
+    /// Whether others are likely to append at this time: some are seen to, some did lately, or it is time to look again.
+    fn seeks_company(&self) -> bool {
         limits::QUEUE_MAX - self.room.available_permits() > 1
+            || self.company.load(Ordering::Relaxed) > 0
+            || self
+                .appends
+                .fetch_add(1, Ordering::Relaxed)
+                .is_multiple_of(limits::COMPANY_LOOK)
+    }
+
+    fn met(&self, batches: usize) {
+        let company = self.company.load(Ordering::Relaxed);
+        let company = if batches > 1 {
+            limits::COMPANY_LOOK
+        } else {
+            company.saturating_sub(1)
+        };
+        self.company.store(company, Ordering::Relaxed);
     }
 
     /// Takes the lead if nobody has it.
-    fn lead(self: &Arc<Self>, lead: Lead) {
-        loop {
+    fn lead(&self, lead: Lead) {
+        for round in 0.. {
+            if round == limits::LED_GROUPS_MAX && lead != Lead::Flush {
+                return self.hand_over();
+            }
             let mut guard = match self.backend.try_lock() {
                 Ok(guard) => guard,
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -204,7 +232,7 @@ impl<B: Backend + 'static> Committer<B> {
                 // Another process holds the store: a thread that may block waits for it, no task does.
                 Ok(false) => {
                     drop(guard);
-                    return self.lead_apart();
+                    return self.hand_over();
                 }
                 Err(error) => self.fail_group(&error),
             }
@@ -215,15 +243,10 @@ impl<B: Backend + 'static> Committer<B> {
         }
     }
 
-    /// Lets a thread of its own take the lead.
-    fn lead_apart(self: &Arc<Self>) {
-        let this = self.clone();
-        let spawned = std::thread::Builder::new()
-            .name("neuron-commit".into())
-            .spawn(move || this.lead(Lead::Flush));
-        if let Err(error) = spawned {
-            self.fail_all(&error.into());
-        }
+    /// Lets the thread that stands by take the lead.
+    fn hand_over(&self) {
+        held(&self.queue).handed_over = true;
+        self.wake.notify_all();
     }
 
     fn commit_group(&self, backend: &mut B) {
@@ -235,6 +258,7 @@ impl<B: Backend + 'static> Committer<B> {
         let _entered = span.enter();
         let group = held(&self.queue).take_group();
         span.record("batches", group.len());
+        self.met(group.len());
         let mut rows: Vec<Arc<Row>> = Vec::new();
         let mut outcomes: Vec<(Waiting, Outcome)> = Vec::with_capacity(group.len());
         for waiting in group {
@@ -322,25 +346,29 @@ impl<B: Backend + 'static> Committer<B> {
     }
 }
 
-fn flusher<B: Backend + 'static>(weak: &Weak<Committer<B>>) {
-    loop {
-        let Some(this) = weak.upgrade() else { return };
-        let queue = held(&this.queue);
+/// Commits what was handed over at once, and what was deferred and nobody took along, in time.
+fn stand_by<B: Backend + 'static>(weak: &Weak<Committer<B>>) {
+    let mut flush_at: Option<Instant> = None;
+    while let Some(this) = weak.upgrade() {
+        let mut queue = held(&this.queue);
         if queue.closed {
             return;
         }
         if !queue.unflushed {
-            // Wake now and then to see whether the store is gone.
-            drop(this.flush.wait_timeout(queue, limits::DEFERRED_DELAY_MAX));
+            flush_at = None;
+        }
+        let now = Instant::now();
+        let due = queue
+            .unflushed
+            .then(|| *flush_at.get_or_insert(now + limits::DEFERRED_DELAY_MAX));
+        if std::mem::take(&mut queue.handed_over) || due.is_some_and(|due| due <= now) {
+            drop(queue);
+            this.lead(Lead::Flush);
             continue;
         }
-        drop(queue);
-        drop(this);
-        std::thread::sleep(limits::DEFERRED_DELAY_MAX);
-        let Some(this) = weak.upgrade() else { return };
-        if held(&this.queue).unflushed {
-            this.lead(Lead::Flush);
-        }
+        // It also wakes now and then to see whether the store is gone.
+        let wait = due.map_or(limits::DEFERRED_DELAY_MAX, |due| due - now);
+        drop(this.wake.wait_timeout(queue, wait));
     }
 }
 

@@ -62,7 +62,7 @@ impl Memory {
             schemas: Vec::new(),
         };
         let committer = Committer::new(writer, clock, fault, 0);
-        committer.start_flusher()?;
+        committer.start_standby()?;
         Ok(Self { tables, committer })
     }
 

@@ -36,8 +36,10 @@ pub(super) struct Queue {
     waiting: VecDeque<Waiting>,
     /// An owner whose deferred append was refused hears of it with its next append.
     refused: HashMap<Option<String>, Error>,
-    /// The flusher has something to look after.
+    /// Something is deferred that no append may take along.
     pub(super) unflushed: bool,
+    /// Whoever led gave the lead to the thread that stands by.
+    pub(super) handed_over: bool,
     pub(super) closed: bool,
 }
 

@@ -1,7 +1,12 @@
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicBool, Ordering},
+};
+
 use futures::executor::block_on;
 
-use super::fixture::{Case, Fixture, draft, refused, same, topic, wrong};
-use crate::{Append, Cause, Deferred, Error, ErrorKind, Expectation, Parent, Result};
+use super::fixture::{Case, Fixture, batch, draft, refused, same, topic, wrong};
+use crate::{Append, Cause, Deferred, Error, ErrorKind, Expectation, Millis, Parent, Result, store::Store};
 
 pub(super) const CASES: &[Case] = &[
     (
@@ -15,6 +20,7 @@ pub(super) const CASES: &[Case] = &[
     ),
     ("a deferred append commits by itself when nothing else does", alone),
     ("a flush commits what is deferred", flushed),
+    ("an append returns though others never stop appending", endless),
 ];
 
 fn defer(f: &Fixture, append: Append) -> Result<Vec<Deferred>, Error> {
@@ -74,6 +80,30 @@ fn alone(f: &Fixture) -> Result<(), Error> {
     block_on(tail.wait_for(|tail| *tail == 1)).map_err(|_| wrong("the store has closed"))?;
     same("place", &handle.place().map(|receipt| receipt.pos), &Some(1))?;
     same("rows", &f.rows()?.len(), &1)
+}
+
+/// Defers one append for each that is committed, until it is told to stop.
+fn go_on(store: &Weak<dyn Store>, stop: &Arc<AtomicBool>) {
+    let Some(open) = store.upgrade().filter(|_| !stop.load(Ordering::SeqCst)) else {
+        return;
+    };
+    let (store, stop) = (store.clone(), stop.clone());
+    let next = draft("endless", "x", "and on").and_then(|draft| {
+        let append = Append::of([draft]).then(move |_| go_on(&store, &stop));
+        open.defer(batch(append, Millis(0))?)
+    });
+    // A store that is closed takes no more, and that is the end of it.
+    drop(next);
+}
+
+fn endless(f: &Fixture) -> Result<(), Error> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (store, until) = (Arc::downgrade(&f.store), stop.clone());
+    let append = Append::of([draft("a", "x", "1")?]).then(move |_| go_on(&store, &until));
+    let returned = f.append(append);
+    let beside = f.one(draft("a", "x", "2")?);
+    stop.store(true, Ordering::SeqCst);
+    same("places", &(returned?[0].seq, beside?.seq), &(1, 2))
 }
 
 fn flushed(f: &Fixture) -> Result<(), Error> {

@@ -68,7 +68,7 @@ fn committer(path: &Arc<Path>, options: &Options) -> Result<Arc<Committer<Writer
     let connection = connect::writer(path, options.durability).at(path)?;
     let writer = Writer::new(path.clone(), connection, lock, options.wait)?;
     let committer = Committer::new(writer, options.clock.clone(), options.fault.clone(), 0);
-    committer.start_flusher()?;
+    committer.start_standby()?;
     Ok(committer)
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
-    io::{Read as _, Seek as _, SeekFrom, Write as _},
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
     time::{Duration, Instant},
 };
@@ -62,20 +62,18 @@ impl Lock {
     }
 
     /// Writes the pid, unless it stands there from the last time.
-    fn sign(&mut self) -> std::io::Result<()> {
+    fn sign(&self) -> std::io::Result<()> {
         if self.signature().is_ok_and(|there| there == self.own) {
             return Ok(());
         }
-        self.file.seek(SeekFrom::Start(0))?;
-        self.file.write_all(self.own.as_bytes())?;
+        self.file.write_all_at(self.own.as_bytes(), 0)?;
         self.file.set_len(self.own.len() as u64)
     }
 
-    fn signature(&mut self) -> std::io::Result<String> {
-        let mut text = String::new();
-        self.file.seek(SeekFrom::Start(0))?;
-        (&self.file).take(32).read_to_string(&mut text)?;
-        Ok(text)
+    fn signature(&self) -> std::io::Result<String> {
+        let mut text = [0; 32];
+        let length = self.file.read_at(&mut text, 0)?;
+        Ok(String::from_utf8_lossy(&text[..length]).into_owned())
     }
 
     pub(super) fn release(&mut self) {
@@ -86,7 +84,7 @@ impl Lock {
     }
 
     /// Who held the lock last; the holder, while it cannot be taken.
-    pub(super) fn holder(&mut self) -> String {
+    pub(super) fn holder(&self) -> String {
         let pid = self.signature().ok().and_then(|text| text.trim().parse::<u32>().ok());
         pid.map_or_else(
             || "another process".to_owned(),
