@@ -12,7 +12,7 @@ use neuron::topic::catalog;
 use neuron::vocabulary::Message as _;
 use neuron::vocabulary::clearance::PlanDeclared;
 use neuron::vocabulary::orchestration::PackageAssigned;
-use neuron::vocabulary::step::{StepCompleted, StepFailed, StepStarted};
+use neuron::vocabulary::step::{StepCompleted, StepDoubted, StepFailed, StepStarted};
 use neuron::{Envelope, Error, Ledger, Pattern, Result, RunId, TokenId, Topic};
 
 /// Follows one run.
@@ -99,6 +99,12 @@ impl Watch {
             agent.ended(envelope, &completed.key, &completed.name, "done", is_new);
         } else if let Ok(Some(failed)) = StepFailed::read(envelope) {
             agent.ended(envelope, &failed.key, &failed.name, "failed", is_new);
+        } else if let Ok(Some(doubted)) = StepDoubted::read(envelope) {
+            let (name, reason) = (doubted.name, doubted.reason);
+            agent.say(&format!(
+                "{name} is in doubt, and waits for `neuron resolve {}`: {reason}",
+                doubted.key
+            ));
         }
         agent.draw();
     }
@@ -134,13 +140,15 @@ impl Agent {
         self.ended += 1;
         if self.bar.is_none() && is_new {
             let took = envelope.headers.decode::<u64>("duration-ms").unwrap_or(0);
-            let Self {
-                name: agent,
-                ended,
-                steps,
-                ..
-            } = self;
-            crate::tell(&format!("{agent:>12}  {name} {how} ({ended} of {steps}, {took} ms)"));
+            self.say(&format!("{name} {how} ({} of {}, {took} ms)", self.ended, self.steps));
+        }
+    }
+
+    fn say(&self, what: &str) {
+        let line = format!("{:>12}  {what}", self.name);
+        match &self.bar {
+            Some(bar) => bar.println(line),
+            None => crate::tell(&line),
         }
     }
 

@@ -13,6 +13,7 @@ mod laws;
 mod macros;
 mod process;
 mod run;
+mod repo_review;
 mod seed;
 #[cfg(feature = "services")]
 mod services;

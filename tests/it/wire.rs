@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use neuron::{
-    TopicDeclared,
+    Ledger, Pattern, TopicDeclared,
     ledger::{ArtifactSettled, ArtifactSuperseded, HeaderInjected},
     ownership::{LeaseClaimed, LeaseReleased},
+    store::Select,
     vocabulary::{Message, clearance, control, orchestration, step},
 };
 use schemars::JsonSchema;
@@ -14,6 +15,8 @@ const WIRE: &str = include_str!("../../neuron/docs/WIRE.md");
 
 /// A row of the type catalogue.
 struct Row {
+    /// Where it may stand; `None` for any durable topic.
+    topics: Option<Vec<Pattern>>,
     fields: BTreeSet<String>,
 }
 
@@ -34,7 +37,10 @@ fn catalogue() -> BTreeMap<String, Row> {
         let fields = quoted(cells[4])
             .into_iter()
             .map(|field| field.trim_end_matches('?').to_owned());
+        let topics =
+            (cells[1] != "any durable").then(|| quoted(cells[1]).iter().map(|it| Pattern::new(it).unwrap()).collect());
         let row = Row {
+            topics,
             fields: fields.collect(),
         };
         (quoted(cells[0]).remove(0), row)
@@ -71,6 +77,25 @@ fn fields<T: JsonSchema>() -> BTreeSet<String> {
         .into_iter()
         .flat_map(|properties| properties.keys().cloned())
         .collect()
+}
+
+/// Each envelope of a store is of a type in the catalogue, and on a topic that it names.
+pub(crate) fn assert_catalogued(ledger: &Ledger) {
+    let catalogue = catalogue();
+    let topics = ledger.read(Select::All).envelopes().map(|envelope| {
+        let envelope = envelope.unwrap();
+        (envelope.body.kind.to_string(), envelope.topic)
+    });
+    for (kind, topic) in topics.collect::<BTreeSet<_>>() {
+        let row = catalogue
+            .get(&kind)
+            .unwrap_or_else(|| panic!("`{kind}` on {topic} is not in the catalogue"));
+        let is_there = row
+            .topics
+            .as_ref()
+            .is_none_or(|topics| topics.iter().any(|it| it.matches(&topic)));
+        assert!(is_there, "the catalogue has no `{kind}` on {topic}");
+    }
 }
 
 #[test]
@@ -130,10 +155,8 @@ fn vectors() -> Vec<(String, String)> {
     use std::sync::Arc;
 
     use neuron::{
-        Author, Contract, Digest, Draft, Json, Ledger, ManualClock, Millis, Parent, Pattern, RunId, SchemaUse, TokenId,
-        Topic,
-        pipeline::Pipeline,
-        store::{Memory, Select},
+        Author, Contract, Digest, Draft, Json, ManualClock, Millis, Parent, RunId, SchemaUse, TokenId, Topic,
+        pipeline::Pipeline, store::Memory,
     };
 
     let clock = Arc::new(ManualClock::at(Millis(1_790_000_000_000)));
