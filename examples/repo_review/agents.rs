@@ -6,7 +6,7 @@
 
 mod reading;
 
-use neuron::{Cx, Node, Plan, Result, agent, plan, step};
+use neuron::{ArtifactRef, Cx, Node, Plan, Result, agent, plan, step};
 
 use crate::dependencies::{self, Dependencies, Manifest, Manifests};
 use crate::docs::{self, Broken, Docs, Reading};
@@ -68,7 +68,7 @@ pub(crate) fn outline(
     risk: Node<Risk>,
     dependencies: Node<Dependencies>,
     docs: Node<Docs>,
-) -> Node<String> {
+) -> Node<ArtifactRef> {
     let findings = plan.step(gather_findings, (history, structure, risk, dependencies, docs));
     let judgement = plan.step(weigh_findings, findings);
     plan.step(write_review, (subject, findings, judgement))
@@ -90,7 +90,7 @@ pub(crate) async fn synthesis(
     dependencies: Dependencies,
     /// What the docs agent found.
     docs: Docs,
-) -> Result<String> {
+) -> Result<ArtifactRef> {
     let findings = gather_findings(cx, history, structure, risk, dependencies, docs).await?;
     let judgement = weigh_findings(cx, findings.clone()).await?;
     Ok(write_review(cx, subject, findings, judgement).await?)
@@ -99,13 +99,16 @@ pub(crate) async fn synthesis(
 /// Reads the log of the commit.
 #[step(uses("git"))]
 async fn walk_history(cx: &Cx, subject: Subject) -> Result<Walk> {
-    read(cx, move |reader, progress| history::walk(reader, &subject, progress)).await
+    read(cx, "commits", move |reader, progress| {
+        history::walk(reader, &subject, progress)
+    })
+    .await
 }
 
 /// Finds the hot files that the commit still has.
 #[step(uses("git"))]
 async fn find_hot_files(cx: &Cx, subject: Subject, walk: Walk) -> Result<Vec<HotFile>> {
-    read(cx, move |reader, progress| {
+    read(cx, "files", move |reader, progress| {
         history::present(reader, &subject, walk.candidates, progress)
     })
     .await
@@ -126,13 +129,16 @@ async fn summarise_history(_cx: &Cx, walk: Walk, ownership: Ownership, hot: Vec<
 /// Reads the tree of the commit.
 #[step(uses("git"))]
 async fn list_tree(cx: &Cx, subject: Subject) -> Result<Listing> {
-    read(cx, move |reader, progress| structure::list(reader, &subject, progress)).await
+    read(cx, "files", move |reader, progress| {
+        structure::list(reader, &subject, progress)
+    })
+    .await
 }
 
 /// Reads how many lines each file has.
 #[step(uses("git"))]
 async fn count_lines(cx: &Cx, subject: Subject) -> Result<LineCounts> {
-    read(cx, move |reader, progress| {
+    read(cx, "files", move |reader, progress| {
         structure::count_lines(reader, &subject, progress)
     })
     .await
@@ -147,7 +153,10 @@ async fn summarise_structure(_cx: &Cx, listing: Listing, lines: LineCounts) -> R
 /// Reads every file and looks for what is likely to hurt.
 #[step(uses("git"), owns("cat-file"))]
 async fn scan_files(cx: &Cx, subject: Subject) -> Result<Scan> {
-    read(cx, move |reader, progress| risk::scan(reader, &subject, progress)).await
+    read(cx, "files", move |reader, progress| {
+        risk::scan(reader, &subject, progress)
+    })
+    .await
 }
 
 /// Ranks what was found.
@@ -159,7 +168,7 @@ async fn rank_risks(_cx: &Cx, scan: Scan) -> Result<Risk> {
 /// Finds the manifests of the commit.
 #[step(uses("git"))]
 async fn find_manifests(cx: &Cx, subject: Subject) -> Result<Manifests> {
-    read(cx, move |reader, progress| {
+    read(cx, "files", move |reader, progress| {
         dependencies::find(reader, &subject, progress)
     })
     .await
@@ -168,7 +177,7 @@ async fn find_manifests(cx: &Cx, subject: Subject) -> Result<Manifests> {
 /// Reads the manifests. One that is malformed is a finding.
 #[step(uses("git"), owns("cat-file"))]
 async fn read_manifests(cx: &Cx, manifests: Manifests) -> Result<Vec<Manifest>> {
-    read(cx, move |reader, progress| {
+    read(cx, "manifests", move |reader, progress| {
         dependencies::read(reader, &manifests, progress)
     })
     .await
@@ -183,13 +192,16 @@ async fn compare_manifests(_cx: &Cx, manifests: Manifests, read: Vec<Manifest>) 
 /// Reads the Markdown and Rust files and the customary ones.
 #[step(uses("git"), owns("cat-file"))]
 async fn read_documents(cx: &Cx, subject: Subject) -> Result<Reading> {
-    read(cx, move |reader, progress| docs::read(reader, &subject, progress)).await
+    read(cx, "files", move |reader, progress| {
+        docs::read(reader, &subject, progress)
+    })
+    .await
 }
 
 /// Looks the relative links up.
 #[step(uses("git"))]
 async fn check_links(cx: &Cx, subject: Subject, reading: Reading) -> Result<Found<Broken>> {
-    read(cx, move |reader, progress| {
+    read(cx, "links", move |reader, progress| {
         docs::check(reader, &subject, &reading.links, progress)
     })
     .await
@@ -226,8 +238,9 @@ async fn weigh_findings(_cx: &Cx, findings: Findings) -> Result<Judgement> {
     Ok(judgement::weigh(&findings))
 }
 
-/// Writes the review.
+/// Writes the review and keeps it as an artifact.
 #[step]
-async fn write_review(_cx: &Cx, subject: Subject, findings: Findings, judgement: Judgement) -> Result<String> {
-    Ok(report::review(&subject, &findings, &judgement))
+async fn write_review(cx: &Cx, subject: Subject, findings: Findings, judgement: Judgement) -> Result<ArtifactRef> {
+    let review = report::review(&subject, &findings, &judgement);
+    Ok(cx.artifact("review.md", "report", review).await?)
 }

@@ -12,9 +12,10 @@ use crate::{Failure, Review, export};
 /// Writes the review beside its store and says how it came about.
 pub(crate) fn close(store: &Path, review: &Review) -> Result<(), Failure> {
     let place = export::place(store);
-    export::write(&place, review.text.as_bytes())
-        .map_err(|error| Failure::beginning(format!("{} cannot be written: {error}", place.display())))?;
     let (neuron, run) = (&review.neuron, &review.choice.id);
+    let document = neuron.ledger().blob(&review.document.0).map_err(Failure::beginning)?;
+    export::write(&place, document)
+        .map_err(|error| Failure::beginning(format!("{} cannot be written: {error}", place.display())))?;
     let share = Share::of(neuron, run).map_err(Failure::beginning)?;
     say(&format!("\n{}", steps(&share)));
     for command in ["board", "cost"] {
@@ -28,15 +29,19 @@ pub(crate) fn close(store: &Path, review: &Review) -> Result<(), Failure> {
         ];
         cli::run_here(asked);
     }
-    let store = shown(store);
+    let neuron = neuron_on(store);
     say(&format!(
-        "\nthe review is in {}, the log in {store}. To look further:\n\
-         \n  cargo run --bin neuron -- --store {store} log --type 'clearance.go'\
-         \n  cargo run --bin neuron -- --store {store} board {run}\
-         \n  cargo run --bin neuron -- --store {store} verify",
-        shown(&place)
+        "\nthe review is in {}, the log in {}. To look further:\n\
+         \n  {neuron} log --type clearance.go\n  {neuron} board {run}\n  {neuron} verify",
+        shown(&place),
+        shown(store)
     ));
     Ok(())
+}
+
+/// How a person in a clone asks the command line about a store.
+pub(crate) fn neuron_on(store: &Path) -> String {
+    format!("cargo run --bin neuron -- --store {}", shown(store))
 }
 
 /// A path as a shell reads it.

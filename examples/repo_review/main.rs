@@ -30,8 +30,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use neuron::RunId;
 use neuron::store::{Crash, Point};
+use neuron::{ArtifactRef, RunId};
 use orchestrator::Neuron;
 
 use choice::Choice;
@@ -82,7 +82,7 @@ impl Failure {
 struct Review {
     neuron: Neuron,
     choice: Choice,
-    text: String,
+    document: ArtifactRef,
 }
 
 fn main() -> ExitCode {
@@ -116,7 +116,7 @@ async fn review(args: &Args) -> Result<Review, Failure> {
     let ledger = neuron.ledger();
     let choice = Choice::make(ledger, &repository, present, args.run.clone()).map_err(Failure::beginning)?;
     tell(&choice.to_string());
-    let mut watch = Watch::new(ledger, &choice.id).map_err(Failure::beginning)?;
+    let mut watch = Watch::new(ledger, &choice.id, closing::neuron_on(&args.store)).map_err(Failure::beginning)?;
     let run = neuron
         .run(orchestrate::review, choice.subject.clone())
         .id(choice.id.as_str());
@@ -127,7 +127,11 @@ async fn review(args: &Args) -> Result<Review, Failure> {
     };
     watch.finish();
     match ended {
-        Ok(text) => Ok(Review { neuron, choice, text }),
+        Ok(document) => Ok(Review {
+            neuron,
+            choice,
+            document,
+        }),
         Err(error) if error.kind() == neuron::ErrorKind::RunIdConflict => Err(Failure::beginning(error)),
         Err(error) => Err(Failure::review(format!("run {}: {error}", choice.id))),
     }

@@ -13,7 +13,7 @@ pub(crate) async fn review(
     board: &Board,
     /// What is reviewed.
     subject: Subject,
-) -> Result<String> {
+) -> Result<ArtifactRef> {
     let history = board.assign(agents::history, subject.clone());
     let structure = board.assign(agents::structure, subject.clone());
     let risk = board.assign(agents::risk, subject.clone());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::IsTerminal as _;
 use std::time::Duration;
 
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, MultiProgress, ProgressBar, ProgressStyle};
 use neuron::ledger::{From, Subscription};
 use neuron::plan::Outline;
 use neuron::store::Select;
@@ -12,17 +12,20 @@ use neuron::topic::catalog;
 use neuron::vocabulary::Message as _;
 use neuron::vocabulary::clearance::PlanDeclared;
 use neuron::vocabulary::orchestration::PackageAssigned;
-use neuron::vocabulary::step::{StepCompleted, StepDoubted, StepFailed, StepStarted};
-use neuron::{Envelope, Error, Ledger, Pattern, Result, RunId, TokenId, Topic};
+use neuron::vocabulary::step::{StepCompleted, StepDoubted, StepFailed, StepProgressed, StepStarted};
+use neuron::{Envelope, Error, Ledger, Listener, Pattern, Result, RunId, TokenId, Topic};
 
 /// Follows one run.
 pub(crate) struct Watch {
     log: Subscription,
+    gauges: Listener,
     packages: Topic,
     /// What stands up to here is of an earlier process.
     before: u64,
     agents: HashMap<Topic, Agent>,
     bars: Option<MultiProgress>,
+    /// How the command line is asked about the store.
+    neuron: String,
 }
 
 /// One agent as far as it is known.
@@ -31,13 +34,19 @@ struct Agent {
     steps: usize,
     ended: usize,
     /// The running steps by key.
-    running: BTreeMap<String, String>,
+    running: BTreeMap<String, Running>,
     bar: Option<ProgressBar>,
+}
+
+struct Running {
+    name: String,
+    /// How far it is, in its own words.
+    told: String,
 }
 
 impl Watch {
     /// Follows a run, from its beginning if it has begun.
-    pub(crate) fn new(ledger: &Ledger, run: &RunId) -> Result<Self, Error> {
+    pub(crate) fn new(ledger: &Ledger, run: &RunId, neuron: String) -> Result<Self, Error> {
         let (before, _) = ledger.store().last()?;
         let first = ledger
             .read(Select::Topic(catalog::lifecycle(run)))
@@ -47,19 +56,27 @@ impl Watch {
         let from = first.transpose()?.map_or(before, |created| created.pos);
         Ok(Self {
             log: ledger.subscribe(Pattern::new("**")?, From::After(from))?,
+            gauges: ledger.bus().listen(Pattern::exactly(&catalog::progress(run))),
             packages: catalog::packages(run),
             before,
             agents: HashMap::new(),
             bars: std::io::stderr().is_terminal().then(MultiProgress::new),
+            neuron,
         })
     }
 
     /// Shows what comes, until it is dropped or the log cannot be read.
     pub(crate) async fn follow(&mut self) -> Error {
         loop {
-            match self.log.next().await {
-                Ok(envelope) => self.show(&envelope),
-                Err(error) => return error,
+            tokio::select! {
+                committed = self.log.next() => match committed {
+                    Ok(envelope) => self.show(&envelope),
+                    Err(error) => return error,
+                },
+                // A gauge that was missed is followed by another.
+                gauge = self.gauges.next() => if let Ok(gauge) = gauge {
+                    self.gauge(&gauge);
+                },
             }
         }
     }
@@ -69,9 +86,8 @@ impl Watch {
         while let Ok(Some(envelope)) = self.log.try_next() {
             self.show(&envelope);
         }
-        for bar in self.agents.values().filter_map(|agent| agent.bar.as_ref()) {
-            bar.abandon();
-        }
+        let bars = self.agents.values().filter_map(|agent| agent.bar.as_ref());
+        bars.filter(|bar| !bar.is_finished()).for_each(ProgressBar::abandon);
     }
 
     /// Only shows: an envelope that does not decode is for others to report.
@@ -94,19 +110,32 @@ impl Watch {
             return;
         };
         if let Ok(Some(started)) = StepStarted::read(envelope) {
-            agent.running.insert(started.key, started.name);
+            let (name, told) = (started.name, String::new());
+            agent.running.insert(started.key, Running { name, told });
         } else if let Ok(Some(completed)) = StepCompleted::read(envelope) {
             agent.ended(envelope, &completed.key, &completed.name, "done", is_new);
         } else if let Ok(Some(failed)) = StepFailed::read(envelope) {
             agent.ended(envelope, &failed.key, &failed.name, "failed", is_new);
         } else if let Ok(Some(doubted)) = StepDoubted::read(envelope) {
-            let (name, reason) = (doubted.name, doubted.reason);
+            let (name, reason, key) = (doubted.name, doubted.reason, doubted.key);
+            let resolve = format!("{} resolve {key} redo", self.neuron);
             agent.say(&format!(
-                "{name} is in doubt, and waits for `neuron resolve {}`: {reason}",
-                doubted.key
+                "{name} is in doubt: {reason}. To have it run again:\n  {resolve}"
             ));
         }
         agent.draw();
+    }
+
+    fn gauge(&mut self, gauge: &Envelope) {
+        let Ok(Some(progressed)) = StepProgressed::read(gauge) else {
+            return;
+        };
+        for agent in self.agents.values_mut() {
+            if let Some(step) = agent.running.get_mut(&progressed.scope) {
+                step.told = format!(" {} {}", HumanCount(progressed.done), progressed.text);
+                agent.draw();
+            }
+        }
     }
 
     fn assigned(&mut self, assigned: PackageAssigned) {
@@ -154,7 +183,8 @@ impl Agent {
 
     fn draw(&self) {
         let Some(bar) = &self.bar else { return };
-        let running: Vec<&str> = self.running.values().map(String::as_str).collect();
+        let running = self.running.values().map(|step| format!("{}{}", step.name, step.told));
+        let running: Vec<_> = running.collect();
         bar.set_length(self.steps as u64);
         bar.set_position(self.ended as u64);
         bar.set_message(running.join(", "));

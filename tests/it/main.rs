@@ -12,8 +12,8 @@ mod crash_store;
 mod laws;
 mod macros;
 mod process;
-mod run;
 mod repo_review;
+mod run;
 mod seed;
 #[cfg(feature = "services")]
 mod services;

@@ -6,6 +6,7 @@ mod world;
 use std::{fs, path::Path, process::Command};
 
 use neuron::{Ledger, RunId, vocabulary::orchestration::EdgeReason};
+use neuron_workspace::binary;
 use orchestrator::{board::BoardView, package::Phase, runs::Runs};
 
 use self::world::World;
@@ -115,11 +116,48 @@ fn killed_again_and_again_it_goes_on_each_time() {
     whole.reviewed();
     let world = World::small();
     let mut crashes = 0;
-    while world.aborted(7).aborted {
+    while world.aborted(10).aborted {
         crashes += 1;
         assert!(crashes < 20, "it does not get any further");
     }
     assert!(crashes > 1);
+    assert_eq!(world.text(), whole.text());
+    world.assert_sound();
+}
+
+#[test]
+fn a_step_that_is_cut_off_each_time_waits_for_a_person_who_is_told_what_to_do() {
+    let whole = World::small();
+    whole.reviewed();
+    let world = World::small();
+    for times in 0.. {
+        assert!(times < 20, "no step is in doubt");
+        let said = world.aborted(2);
+        assert!(said.aborted, "{}", said.stderr);
+        if said.stderr.contains("is in doubt") {
+            break;
+        }
+    }
+    let mut process = world.start(&[]);
+    while let Ok(line) = process.line(" resolve ") {
+        let args: Vec<_> = line
+            .split_whitespace()
+            .skip_while(|word| *word != "--")
+            .skip(1)
+            .collect();
+        let ruled = binary("neuron")
+            .args(args)
+            .current_dir(world.folder())
+            .output()
+            .unwrap();
+        assert!(
+            ruled.status.success(),
+            "{line}: {}",
+            String::from_utf8_lossy(&ruled.stderr)
+        );
+    }
+    let (status, said) = process.wait();
+    assert!(status.success(), "{said:?}");
     assert_eq!(world.text(), whole.text());
     world.assert_sound();
 }

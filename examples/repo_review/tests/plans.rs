@@ -5,7 +5,7 @@ use std::sync::Arc;
 use neuron::def::Registry;
 use neuron::plan::{Input, Outline, PlanFn, write};
 use neuron::scope::{Manner, MemoryJournal, Runtime, Scope, State, contain};
-use neuron::{Json, Millis};
+use neuron::{ArtifactRef, Digest, Json, Millis};
 
 use super::fixture::Fixture;
 use crate::agents;
@@ -63,10 +63,11 @@ async fn the_plans_give_what_the_functions_give() {
         .write(b"caf\xe9.py", "x\n")
         .commit();
     let (subject, _, text) = fixture.review();
-    assert_eq!(by_plans(&fixture, &subject).await, text);
+    let document = ArtifactRef(Digest::content(text.as_bytes()));
+    assert_eq!(by_plans(&fixture, &subject).await, document);
 }
 
-async fn by_plans(fixture: &Fixture, subject: &Subject) -> String {
+async fn by_plans(fixture: &Fixture, subject: &Subject) -> ArtifactRef {
     let subject = Json::of(subject).unwrap();
     let one = [subject.clone()];
     let all = [

@@ -18,7 +18,7 @@ use neuron::{
         step::{StepCompleted, StepStarted},
     },
 };
-use neuron_workspace::example;
+use neuron_workspace::{Process, example};
 use tempfile::TempDir;
 
 /// What one command said and how it ended.
@@ -138,11 +138,20 @@ impl World {
         self.review_at(&self.repository(), args)
     }
 
-    /// Reviews another repository with the same store.
-    pub(super) fn review_at(&self, repository: &Path, args: &[&str]) -> Said {
+    /// Begins to review the repository.
+    pub(super) fn start(&self, args: &[&str]) -> Process {
+        Process::start(self.job(&self.repository(), args))
+    }
+
+    fn job(&self, repository: &Path, args: &[&str]) -> Command {
         let mut command = example("repo_review");
         command.current_dir(self.folder()).arg(repository).args(args);
-        let Output { status, stdout, stderr } = command.output().unwrap();
+        command
+    }
+
+    /// Reviews another repository with the same store.
+    pub(super) fn review_at(&self, repository: &Path, args: &[&str]) -> Said {
+        let Output { status, stdout, stderr } = self.job(repository, args).output().unwrap();
         Said {
             code: status.code(),
             aborted: status.signal() == Some(rustix::process::Signal::ABORT.as_raw()),
