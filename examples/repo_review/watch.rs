@@ -20,8 +20,8 @@ pub(crate) struct Watch {
     log: Subscription,
     gauges: Listener,
     packages: Topic,
-    /// What stands up to here is of an earlier process.
-    before: u64,
+    /// Whether what is read was written before this process.
+    is_past: bool,
     agents: HashMap<Topic, Agent>,
     bars: Option<MultiProgress>,
     /// How the command line is asked about the store.
@@ -35,6 +35,8 @@ struct Agent {
     ended: usize,
     /// The running steps by key.
     running: BTreeMap<String, Running>,
+    /// Commands that settle the steps in doubt, by key, each with what it is about.
+    doubts: BTreeMap<String, String>,
     bar: Option<ProgressBar>,
 }
 
@@ -47,22 +49,37 @@ struct Running {
 impl Watch {
     /// Follows a run, from its beginning if it has begun.
     pub(crate) fn new(ledger: &Ledger, run: &RunId, neuron: String) -> Result<Self, Error> {
-        let (before, _) = ledger.store().last()?;
         let first = ledger
             .read(Select::Topic(catalog::lifecycle(run)))
             .limit(1)
             .envelopes()
             .next();
-        let from = first.transpose()?.map_or(before, |created| created.pos);
-        Ok(Self {
-            log: ledger.subscribe(Pattern::new("**")?, From::After(from))?,
+        let from = first.transpose()?.map_or(From::Now, |created| From::After(created.pos));
+        let mut watch = Self {
+            log: ledger.subscribe(Pattern::new("**")?, from)?,
             gauges: ledger.bus().listen(Pattern::exactly(&catalog::progress(run))),
             packages: catalog::packages(run),
-            before,
+            is_past: true,
             agents: HashMap::new(),
             bars: std::io::stderr().is_terminal().then(MultiProgress::new),
             neuron,
-        })
+        };
+        watch.catch_up()?;
+        Ok(watch)
+    }
+
+    /// Takes in what an earlier process wrote. What it had begun runs no more; what is in doubt still is.
+    fn catch_up(&mut self) -> Result<(), Error> {
+        while let Some(envelope) = self.log.try_next()? {
+            self.show(&envelope);
+        }
+        self.is_past = false;
+        for agent in self.agents.values_mut() {
+            agent.running.clear();
+            agent.draw();
+            agent.doubts.values().for_each(|doubt| agent.say(doubt));
+        }
+        Ok(())
     }
 
     /// Shows what comes, until it is dropped or the log cannot be read.
@@ -105,23 +122,26 @@ impl Watch {
             }
             return;
         }
-        let is_new = envelope.pos > self.before;
+        let is_past = self.is_past;
         let Some(agent) = self.agents.get_mut(&envelope.topic) else {
             return;
         };
         if let Ok(Some(started)) = StepStarted::read(envelope) {
             let (name, told) = (started.name, String::new());
+            agent.doubts.remove(&started.key);
             agent.running.insert(started.key, Running { name, told });
         } else if let Ok(Some(completed)) = StepCompleted::read(envelope) {
-            agent.ended(envelope, &completed.key, &completed.name, "done", is_new);
+            agent.ended(envelope, &completed.key, &completed.name, "done", is_past);
         } else if let Ok(Some(failed)) = StepFailed::read(envelope) {
-            agent.ended(envelope, &failed.key, &failed.name, "failed", is_new);
+            agent.ended(envelope, &failed.key, &failed.name, "failed", is_past);
         } else if let Ok(Some(doubted)) = StepDoubted::read(envelope) {
             let (name, reason, key) = (doubted.name, doubted.reason, doubted.key);
             let resolve = format!("{} resolve {key} redo", self.neuron);
-            agent.say(&format!(
-                "{name} is in doubt: {reason}. To have it run again:\n  {resolve}"
-            ));
+            let doubt = format!("{name} is in doubt: {reason}. To have it run again:\n  {resolve}");
+            if !is_past {
+                agent.say(&doubt);
+            }
+            agent.doubts.insert(key, doubt);
         }
         agent.draw();
     }
@@ -153,6 +173,7 @@ impl Watch {
             steps: 0,
             ended: 0,
             running: BTreeMap::new(),
+            doubts: BTreeMap::new(),
             bar,
         };
         self.agents.entry(catalog::steps(&assigned.token)).or_insert(agent);
@@ -164,10 +185,11 @@ impl Watch {
 }
 
 impl Agent {
-    fn ended(&mut self, envelope: &Envelope, key: &str, name: &str, how: &str, is_new: bool) {
+    fn ended(&mut self, envelope: &Envelope, key: &str, name: &str, how: &str, is_past: bool) {
         self.running.remove(key);
+        self.doubts.remove(key);
         self.ended += 1;
-        if self.bar.is_none() && is_new {
+        if self.bar.is_none() && !is_past {
             let took = envelope.headers.decode::<u64>("duration-ms").unwrap_or(0);
             self.say(&format!("{name} {how} ({} of {}, {took} ms)", self.ended, self.steps));
         }
