@@ -71,3 +71,23 @@ fn occurrence(key: &str) -> u64 {
         .and_then(|digits| digits.parse().ok())
         .unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIRE: &str = include_str!("../../docs/WIRE.md");
+
+    #[test]
+    fn the_vectors_of_a_scope_come_out_as_written() {
+        let url = Json::parse(r#"{"url":"https://example.org/"}"#).unwrap();
+        let call = content("run-1", "fetch", &url).unwrap();
+        let draws = [random("run-1", 1), random("run-1", 2)].map(|draw| draw.to_string());
+        let missing: Vec<_> = draws
+            .iter()
+            .chain([&call])
+            .filter(|value| !WIRE.contains(value.as_str()))
+            .collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+}

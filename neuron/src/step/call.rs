@@ -15,7 +15,16 @@ use crate::{
 
 /// A call that was made. It has its identity already; its work begins when it is awaited, and dropping it lets go of it.
 ///
-/// It borrows the context, so a call cannot leave the body that made it.
+/// It borrows the context, so a call cannot leave the body that made it:
+///
+/// ```compile_fail,E0521
+/// # use neuron::{Cx, Result, step};
+/// #[step]
+/// async fn ping(_cx: &Cx) -> Result<()> { Ok(()) }
+/// async fn elsewhere(cx: &Cx) {
+///     tokio::spawn(ping(cx)); // `cx` escapes the function; `cx.spawn_thread` gives a task its own context
+/// }
+/// ```
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<'a, D: Def> {
     ask: Result<Ask, Error>,

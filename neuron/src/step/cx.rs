@@ -14,6 +14,18 @@ use crate::{
 };
 
 /// What a step, an agent and a thread are given. It cannot be cloned, and nothing on it assigns.
+///
+/// Agents spawn threads, never agents:
+///
+/// ```compile_fail,E0599
+/// # use neuron::{Cx, Result, agent};
+/// #[agent]
+/// async fn helper(_cx: &Cx) -> Result<()> { Ok(()) }
+/// #[agent]
+/// async fn lead(cx: &Cx) -> Result<()> {
+///     Ok(cx.assign(helper, ()).await?) // no method named `assign`
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Cx {
     scope: Arc<Scope>,
