@@ -92,6 +92,11 @@ impl<B: Backend + 'static> Committer<B> {
         &self.tail
     }
 
+    /// The clock that it goes by, and what breaks its commits.
+    pub(crate) fn surroundings(&self) -> (Arc<dyn Clock>, Option<Arc<dyn Fault>>) {
+        (self.clock.clone(), self.fault.clone())
+    }
+
     pub(crate) fn observe(&self, observer: Observer) {
         held(&self.observers).push(observer);
     }

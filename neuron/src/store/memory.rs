@@ -66,12 +66,14 @@ impl Memory {
         Ok(Self { tables, committer })
     }
 
-    /// What a crash after the first `count` envelopes would have left, as a store of its own.
+    /// What a crash after the first `count` envelopes would have left, as a store of its own on the same clock and with
+    /// the same fault.
     ///
     /// # Errors
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) if no thread can be started.
     pub fn cut(&self, count: usize) -> Result<Self, Error> {
-        let other = Self::new()?;
+        let (clock, fault) = self.committer.surroundings();
+        let other = Self::with(clock, fault)?;
         let (from, mut to) = (read(&self.tables), write(&other.tables));
         to.schemas.clone_from(&from.schemas);
         to.manifests.clone_from(&from.manifests);
