@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::Command,
     sync::{Arc, Mutex},
 };
@@ -47,7 +47,7 @@ impl Fault for Striker {
             }
             Some(Fate::Dies(at)) if at == point => {
                 *self.next.lock().unwrap() = None;
-                *self.image.lock().unwrap() = self.file.lock().unwrap().as_ref().map(image);
+                *self.image.lock().unwrap() = self.file.lock().unwrap().as_deref().map(image);
                 Ok(())
             }
             _ => Ok(()),
@@ -57,11 +57,11 @@ impl Fault for Striker {
 
 /// The files of a store as they are at this moment, which is all that `kill -9` leaves. Copied by a program of its own:
 /// closing a database file in this process would drop the locks that SQLite holds on it.
-fn image(file: &PathBuf) -> TempDir {
+fn image(file: &Path) -> TempDir {
     let folder = scratch();
-    let mut log = file.clone().into_os_string();
+    let mut log = file.as_os_str().to_owned();
     log.push("-wal");
-    let files = [file.clone().into_os_string(), log];
+    let files = [file.as_os_str().to_owned(), log];
     let there = files.iter().filter(|file| fs::exists(file).unwrap());
     let copied = Command::new("cp").args(there).arg(folder.path()).status().unwrap();
     assert!(copied.success());

@@ -57,7 +57,7 @@ fn histories(kind: Kind, short: u64, steps: usize) {
         history(seed, kind, steps);
         return;
     }
-    let count = if is_long() { short * 200 } else { short };
+    let count = if is_long() { short * 25 } else { short };
     // A few that never change, so that a change of the code is what breaks them, and as many that nobody has met yet.
     let fresh = fresh_seed();
     for seed in (0..count.div_ceil(2)).chain((0..count / 2).map(|n| fresh.wrapping_add(n))) {

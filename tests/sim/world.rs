@@ -42,6 +42,17 @@ fn topic(name: &str) -> Topic {
     Topic::new(name).unwrap()
 }
 
+fn draft(name: &str, word: &str, value: Option<u64>) -> Draft {
+    let draft = Draft::new(topic(name), Author::cli(), "said").unwrap();
+    let word = word.to_owned();
+    draft.payload(&Said { word, value }).unwrap()
+}
+
+/// A batch under a name.
+fn named(key: &str, word: &str) -> Append {
+    Append::of([draft(TOPICS[0], word, None)]).idempotency_key(key).unwrap()
+}
+
 impl World {
     pub(crate) fn new(seed: u64, kind: Kind) -> Self {
         let clock = Arc::new(ManualClock::at(BEGIN));
@@ -109,13 +120,10 @@ impl World {
         self.flush();
         for actor in 0..self.actors.len() {
             self.subscribe(actor);
-            let wanted = self.oracle.log().iter();
-            let wanted = wanted
-                .filter(|(topic, _)| self.actors[actor].pattern.matches(topic))
-                .count();
-            while self.actors[actor].delivered.len() < wanted {
-                let mine = &mut self.actors[actor];
-                let envelope = mine.subscription.as_mut().unwrap().next().await.unwrap();
+            let mut tail = self.ledger(actor).store().tail();
+            tail.wait_for(|tail| *tail >= self.oracle.len()).await.unwrap();
+            let mine = &mut self.actors[actor];
+            while let Some(envelope) = mine.subscription.as_mut().unwrap().try_next().unwrap() {
                 mine.delivered.push((envelope.pos, envelope.topic, envelope.id));
             }
             self.actors[actor].assert_in_order(self.oracle.log(), true);
@@ -183,12 +191,6 @@ impl World {
         format!("word-{}", self.words)
     }
 
-    fn draft(&mut self, name: &str, word: &str, value: Option<u64>) -> Draft {
-        let draft = Draft::new(topic(name), Author::cli(), "said").unwrap();
-        let word = word.to_owned();
-        draft.payload(&Said { word, value }).unwrap()
-    }
-
     async fn declare(&mut self, actor: usize) {
         let family = Pattern::new("sim.*").unwrap();
         let (ledger, author) = (self.ledger(actor), Author::cli());
@@ -200,7 +202,7 @@ impl World {
         let (mut drafts, mut words) = (Vec::new(), Vec::new());
         for index in 0..=self.dice.below(3) {
             let (name, word) = (*self.dice.pick(&TOPICS), self.word());
-            let mut draft = self.draft(name, &word, None);
+            let mut draft = draft(name, &word, None);
             if index > 0 && self.dice.once_in(2) {
                 draft = draft.cause(Cause::Index(self.dice.below(index)));
             } else if self.dice.once_in(3) && self.oracle.len() > 0 {
@@ -237,9 +239,9 @@ impl World {
         self.look();
         if let Ok(receipts) = &outcome {
             assert_eq!(receipts.len(), words.len());
-            receipts
-                .iter()
-                .for_each(|receipt| self.oracle.receipt(receipt).unwrap());
+            for receipt in receipts {
+                self.oracle.receipt(receipt).unwrap();
+            }
         }
         outcome.map_err(|error| error.kind())
     }
@@ -288,7 +290,7 @@ impl World {
         };
         let now = self.store().keyed(&topic(REGISTERS), key).unwrap();
         let word = self.word();
-        let draft = self.draft(REGISTERS, &word, Some(value + 1)).key(key).unwrap();
+        let draft = draft(REGISTERS, &word, Some(value + 1)).key(key).unwrap();
         let append = Append::of([draft]).expect(Expectation::Key(topic(REGISTERS), key.into(), seq));
         let outcome = self.append(actor, append, &[word]).await;
         let wanted = if now == seq { Ok(()) } else { Err(ErrorKind::Conflict) };
@@ -345,14 +347,9 @@ impl World {
         }
     }
 
-    fn named(&mut self, key: &str, word: &str) -> Append {
-        let draft = self.draft(TOPICS[0], word, None);
-        Append::of([draft]).idempotency_key(key).unwrap()
-    }
-
     async fn names_a_batch(&mut self, actor: usize) {
         let (key, word) = (format!("key-{}", self.words), self.word());
-        let append = self.named(&key, &word);
+        let append = named(&key, &word);
         let receipts = self.append(actor, append, std::slice::from_ref(&word)).await.unwrap();
         let first = receipts[0].clone();
         self.actors[actor].named.push(Named { key, word, first });
@@ -364,12 +361,12 @@ impl World {
         let Some(Named { key, word, first }) = self.actors[other].named.last().cloned() else {
             return;
         };
-        let append = self.named(&key, &word);
+        let append = named(&key, &word);
         let again = self.ledger(actor).append(append).await.unwrap().remove(0);
         assert!(again.deduplicated);
         assert_eq!((again.pos, again.id, again.at), (first.pos, first.id, first.at));
         let word = self.word();
-        let append = self.named(&key, &word);
+        let append = named(&key, &word);
         let outcome = self.append(actor, append, &[word]).await;
         assert_eq!(outcome.unwrap_err(), ErrorKind::IdempotencyConflict);
     }
