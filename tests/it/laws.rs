@@ -12,7 +12,11 @@ mod past;
 mod references;
 mod visible;
 
-use std::{fs, path::PathBuf, sync::Arc};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use neuron::{
     Append, Author, Contract, Draft, Ledger, ManualClock, Millis, Parent, Pattern, Receipt, Topic,
@@ -26,6 +30,34 @@ use proptest::{
     sample::select,
 };
 use tempfile::TempDir;
+
+#[test]
+fn every_law_is_told_with_tests_that_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("neuron/docs/ARCHITECTURE.md")).unwrap();
+    let (_, rest) = text.split_once("\n## Invariants\n").unwrap();
+    let section = rest.split("\n## ").next().unwrap();
+    let laws: Vec<&str> = section.split("\n- **L").skip(1).collect();
+    assert_eq!(laws.len(), 14);
+    for (number, law) in (1..).zip(laws) {
+        assert!(law.starts_with(&format!("{number} ")), "law {number} is told as {law}");
+        let law = law.split("\n\n").next().unwrap();
+        let (mut file, mut tests) = (None, 0);
+        // Between backquotes stands a file, then the tests in it.
+        for quoted in law.split_once("**").unwrap().1.split('`').skip(1).step_by(2) {
+            if Path::new(quoted).extension().is_some_and(|kind| kind == "rs") {
+                file = Some((quoted, fs::read_to_string(root.join(quoted)).unwrap()));
+            } else if let Some((name, source)) = &file {
+                assert!(
+                    source.contains(&format!("fn {quoted}(")),
+                    "L{number}: {name} has no test `{quoted}`"
+                );
+                tests += 1;
+            }
+        }
+        assert!(tests > 0, "L{number} names no test");
+    }
+}
 
 const TOPICS: [&str; 3] = ["law.a", "law.b", "law.c"];
 const KINDS: [&str; 3] = ["said", "asked", "sung"];

@@ -40,6 +40,14 @@ pub enum Cause {
 ///     .header("mood", &"hungry")?;
 /// # Ok::<(), neuron::Error>(())
 /// ```
+///
+/// Its place and its time come from the commit; nobody can ask for one:
+///
+/// ```compile_fail,E0599
+/// # fn early(draft: neuron::Draft) {
+/// let draft = draft.seq(1).at(neuron::Millis(0)); // there are no such methods
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Draft {
     pub(crate) topic: Topic,

@@ -9,6 +9,25 @@ use crate::{Digest, ENVELOPE_CONTEXT, EnvelopeRef, Error, ErrorKind, Json, Milli
 /// A recorded envelope: sealed by its commit, never changed.
 ///
 /// Serialises as the record with its `id`, as verbs and exports show it.
+///
+/// Only a commit makes one, and none is taken back in: what is appended is a [`Draft`](crate::Draft).
+///
+/// ```compile_fail,E0308
+/// # use neuron::{Envelope, Ledger};
+/// async fn rewrite(ledger: &Ledger, mut envelope: Envelope) -> neuron::Result<()> {
+///     envelope.seq = 1; // a copy; the log keeps its own
+///     ledger.publish(envelope).await?; // expected `Draft`, found `Envelope`
+///     Ok(())
+/// }
+/// ```
+///
+/// ```compile_fail,E0308
+/// # use neuron::{Draft, Fold, fold::Count};
+/// fn count(draft: &Draft) {
+///     let mut counted = Count.init();
+///     let _ = Count.apply(&mut counted, draft); // what has no place yet cannot be folded
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Envelope {

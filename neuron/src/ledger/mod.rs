@@ -28,6 +28,15 @@ pub use subscription::{From, Subscription};
 pub use walk::{Direction, Step};
 
 /// A store opened for a process: appends, reads, subscribes. Cheap to clone.
+///
+/// Nothing on it takes the past as input: a correction is another envelope.
+///
+/// ```compile_fail,E0599
+/// # fn forget(ledger: &neuron::Ledger, mistake: neuron::EnvelopeRef) -> Result<(), neuron::Error> {
+/// ledger.delete(&mistake)?; // there is no such method
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Ledger(Arc<Inner>);
 

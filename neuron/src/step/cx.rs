@@ -26,6 +26,15 @@ use crate::{
 ///     Ok(cx.assign(helper, ()).await?) // no method named `assign`
 /// }
 /// ```
+///
+/// It belongs to one body, so that each call in it has one place:
+///
+/// ```compile_fail,E0308
+/// # use neuron::Cx;
+/// fn keep(cx: &Cx) -> Cx {
+///     cx.clone() // `Cx` is not `Clone`: this is another `&Cx`
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Cx {
     scope: Arc<Scope>,
