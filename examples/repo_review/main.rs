@@ -1,5 +1,4 @@
 //! Reviews a Git repository with six agents, durably: `kill -9` it at any moment and give the same command again.
-#![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
 mod agents;
 mod bounded;
@@ -19,8 +18,6 @@ mod risk;
 mod rust_source;
 mod share;
 mod structure;
-#[cfg(test)]
-mod tests;
 mod watch;
 
 use std::fmt::Display;
@@ -109,7 +106,7 @@ async fn review(args: &Args) -> Result<Review, Failure> {
     if let Some(commit) = args.crash_after {
         builder = builder.fault(Crash::at(Point::AfterCommit, commit.get()));
         tell(&format!(
-            "this process aborts after its commit {commit}; the same command again goes on from there"
+            "this process aborts right after its commit {commit}; the same command again goes on from there"
         ));
     }
     let neuron = builder.open(&args.store).await.map_err(Failure::beginning)?;
