@@ -155,10 +155,7 @@ impl fmt::Display for Choice {
         match self.state {
             None => write!(f, "run {id}: a review of {subject}")?,
             Some(RunState::Open) => write!(f, "run {id} goes on where its log ends: a review of {subject}")?,
-            Some(RunState::Paused) => write!(
-                f,
-                "run {id} is paused, and goes on after `neuron resume {id}`: a review of {subject}"
-            )?,
+            Some(RunState::Paused) => write!(f, "run {id} is paused: a review of {subject}")?,
             Some(RunState::Completed | RunState::Failed | RunState::Cancelled) => {
                 write!(
                     f,

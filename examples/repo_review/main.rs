@@ -30,6 +30,7 @@ use clap::Parser;
 use neuron::store::{Crash, Point};
 use neuron::{ArtifactRef, RunId};
 use orchestrator::Neuron;
+use orchestrator::runs::RunState;
 
 use choice::Choice;
 use git::Repository;
@@ -112,8 +113,12 @@ async fn review(args: &Args) -> Result<Review, Failure> {
     let neuron = builder.open(&args.store).await.map_err(Failure::beginning)?;
     let ledger = neuron.ledger();
     let choice = Choice::make(ledger, &repository, present, args.run.clone()).map_err(Failure::beginning)?;
+    let console = closing::neuron_on(&args.store);
     tell(&choice.to_string());
-    let mut watch = Watch::new(ledger, &choice.id, closing::neuron_on(&args.store)).map_err(Failure::beginning)?;
+    if choice.state == Some(RunState::Paused) {
+        tell(&format!("it goes on after:\n  {console} resume {}", choice.id));
+    }
+    let mut watch = Watch::new(ledger, &choice.id, console).map_err(Failure::beginning)?;
     let run = neuron
         .run(orchestrate::review, choice.subject.clone())
         .id(choice.id.as_str());

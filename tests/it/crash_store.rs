@@ -304,7 +304,7 @@ fn a_writer_killed_under_load_leaves_what_it_acknowledged_whole() {
         said.extend(writer.wait().1);
         check(&path, &said);
         let rows = all(&Sqlite::open(&path, Options::default()).unwrap());
-        assert!(rows.len() % 2 == 0, "every batch has two envelopes");
+        assert!(rows.len().is_multiple_of(2), "every batch has two envelopes");
     }
 }
 

@@ -6,7 +6,7 @@ mod world;
 use std::{fs, path::Path, process::Command};
 
 use neuron::{Ledger, RunId, vocabulary::orchestration::EdgeReason};
-use neuron_workspace::binary;
+use neuron_workspace::{Process, binary};
 use orchestrator::{board::BoardView, package::Phase, runs::Runs};
 
 use self::world::World;
@@ -183,6 +183,42 @@ fn a_run_that_goes_on_says_which_steps_the_log_answered() {
         "{}",
         said.stdout
     );
+}
+
+#[test]
+fn of_two_at_once_one_drives_the_run_and_the_other_waits_for_it() {
+    let world = World::small();
+    let both = [world.start(&[]), world.start(&[])].map(Process::wait);
+    assert!(both.iter().all(|(status, _)| status.success()), "{both:?}");
+    let says = |what: &str| {
+        let says = both
+            .iter()
+            .filter(|(_, said)| said.iter().any(|line| line.contains(what)));
+        says.count()
+    };
+    assert_eq!(says("18 steps ran in this process."), 1, "{both:?}");
+    assert_eq!(says("18 steps were answered from the log"), 1, "{both:?}");
+    world.assert_only_what_was_in_flight_ran_again(0);
+    world.assert_sound();
+}
+
+#[test]
+fn a_paused_run_says_how_it_goes_on() {
+    let world = World::small();
+    assert!(world.aborted(9).aborted);
+    let id = runs(&world.ledger().unwrap()).remove(0);
+    let ordered = |order: &str| {
+        let mut neuron = binary("neuron");
+        neuron.args(["--store", "review.db", order, id.as_str()]);
+        assert!(neuron.current_dir(world.folder()).output().unwrap().status.success());
+    };
+    ordered("pause");
+    let mut process = world.start(&[]);
+    process.wait_for(&format!("resume {id}"));
+    ordered("resume");
+    let (status, said) = process.wait();
+    assert!(status.success(), "{said:?}");
+    world.assert_sound();
 }
 
 #[test]
