@@ -70,7 +70,7 @@ impl Ledger {
     /// A ledger over a store, with the stages that drafts pass.
     ///
     /// # Errors
-    /// A kind of the disk, or [`ErrorKind::Corrupt`], if the declarations cannot be read.
+    /// A kind of the disk, if the declarations cannot be read.
     pub fn over(store: Arc<dyn Store>, clock: Arc<dyn Clock>, pipeline: Pipeline) -> Result<Self, Error> {
         let contracts = Arc::new(Contracts::default());
         let bus = Bus::new(contracts.clone(), clock.clone());
@@ -93,7 +93,11 @@ impl Ledger {
             pipeline,
             clock,
         }));
-        ledger.learn_declarations()?;
+        match ledger.learn_declarations() {
+            // Whoever needs that declaration is told so then. Everything else stays readable, for `verify` first of all.
+            Err(error) if error.kind() == ErrorKind::Corrupt => tracing::warn!(%error, "a declaration is damaged"),
+            learnt => learnt?,
+        }
         Ok(ledger)
     }
 
@@ -220,7 +224,10 @@ impl Ledger {
     fn learn_declarations(&self) -> Result<(), Error> {
         for envelope in self.read(Select::Topic(catalog::topics())).envelopes() {
             let envelope = envelope?;
-            self.0.contracts.learn(envelope.pos, envelope.decode()?);
+            let damaged = |error| Error::new(ErrorKind::Corrupt, error);
+            self.0
+                .contracts
+                .learn(envelope.pos, envelope.decode().map_err(damaged)?);
         }
         Ok(())
     }

@@ -1,16 +1,13 @@
 //! L4: an envelope's id is the hash of its canonical form.
 
 use neuron::{
-    Author, Digest, ENVELOPE_CONTEXT, Envelope, ErrorKind, Json, Kind, Millis, Topic,
-    store::{
-        Access, Options, Sqlite,
-        verify::{Bad, verify},
-    },
+    Append, Author, Contract, Digest, Draft, ENVELOPE_CONTEXT, Envelope, ErrorKind, Json, Kind, Millis, Topic,
+    store::verify::{Bad, verify},
 };
 use proptest::{prelude::any, prop_assert, prop_assert_eq, proptest, sample::Index};
 use rusqlite::{Connection, params};
 
-use super::{Backend, Home, backend, cases, rows, script};
+use super::{Backend, Home, backend, cases, note, rows, script};
 
 /// Every way to change one thing about an envelope.
 fn changed(envelope: &Envelope) -> Vec<Envelope> {
@@ -39,6 +36,25 @@ fn changed(envelope: &Envelope) -> Vec<Envelope> {
             });
         }),
     ]
+}
+
+#[test]
+fn a_damaged_declaration_is_told_to_whoever_needs_it_and_to_nobody_else() {
+    let home = Home::new(Backend::Sqlite);
+    home.declare("late.*", Contract::Durable);
+    let shell = Connection::open(home.path()).unwrap();
+    shell.execute_batch("DROP TRIGGER envelope_no_UPDATE").unwrap();
+    for damage in [r#"replace(record, '"durable"', '"durabel"')"#, "'no JSON'"] {
+        let update = format!("UPDATE envelope SET record = {damage} WHERE pos = 2");
+        shell.execute_batch(&update).unwrap();
+        let ledger = home.another();
+        ledger.append_blocking(Append::of([note("one")])).unwrap();
+        let late = Draft::new(Topic::new("late.a").unwrap(), Author::cli(), "said").unwrap();
+        let refusal = ledger.append_blocking(Append::of([late])).unwrap_err();
+        assert_eq!(refusal.kind(), ErrorKind::Corrupt);
+        let told = refusal.to_string();
+        assert!(told.contains("$topics seq 2") || told.contains("pos 2"), "{told}");
+    }
 }
 
 proptest! {
@@ -80,9 +96,8 @@ proptest! {
         let value = if of_id { "?1" } else { "CAST(?1 AS TEXT)" };
         let update = format!("UPDATE envelope SET {column} = {value} WHERE pos = ?2");
         shell.execute(&update, params![bytes, i64::try_from(row.pos).unwrap()]).unwrap();
-        // A ledger may refuse to open such a store; the store itself opens, and tells.
-        let store = Sqlite::open_apart(home.path(), Options { access: Access::Read, ..Options::default() }).unwrap();
-        let error = verify(&store).unwrap_err();
+        // Whatever was damaged, the store opens, so that it can be looked at.
+        let error = verify(&**home.another().store()).unwrap_err();
         prop_assert_eq!(error.kind(), ErrorKind::Corrupt);
         prop_assert_eq!(error.detail::<Bad>().map(|bad| bad.pos), Some(row.pos), "{}", error);
     }
