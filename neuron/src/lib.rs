@@ -46,7 +46,121 @@ pub use error::{BoxError, Error, ErrorKind, Result, Terminal};
 pub use fold::Fold;
 pub use id::{ConversationId, ProjectId, RequestId, RunId, TokenId};
 pub use ledger::Ledger;
-pub use neuron_macros::{agent, guard, metered, on, orchestrator, plan, step};
+/// ```
+/// use neuron::{Cx, Result, agent, step};
+///
+/// #[step]
+/// async fn fetch(_cx: &Cx, url: String) -> Result<String> {
+///     Ok(format!("what {url} says"))
+/// }
+///
+/// #[step]
+/// async fn shorten(_cx: &Cx, page: String) -> Result<String> {
+///     Ok(page.chars().take(4).collect())
+/// }
+///
+/// /// Each of its steps is answered from the log once it has completed.
+/// #[agent]
+/// async fn researcher(cx: &Cx, url: String) -> Result<String> {
+///     let page = fetch(cx, url).await?;
+///     Ok(shorten(cx, page).await?)
+/// }
+/// # fn main() {}
+/// ```
+#[doc(inline)]
+pub use neuron_macros::agent;
+/// Until then a check stands in the body, and its refusal is final:
+///
+/// ```
+/// use neuron::{Cx, Error, Result, step};
+///
+/// #[step]
+/// async fn delete(_cx: &Cx, page: String) -> Result<()> {
+///     if page == "index" {
+///         return Err(Error::terminal("the index stays").into());
+///     }
+///     Ok(())
+/// }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let refused = delete(&neuron::test(), "index".into()).await.unwrap_err();
+/// assert!(refused.is_terminal());
+/// # }
+/// ```
+#[doc(inline)]
+pub use neuron_macros::guard;
+/// Until then a step says what it takes:
+///
+/// ```
+/// use neuron::{Burn, Cx, Result, step};
+///
+/// #[step]
+/// async fn ask(cx: &Cx, prompt: String) -> Result<String> {
+///     cx.burn(Burn { tokens_in: prompt.len() as u64, ..Burn::default() });
+///     Ok("yes".into())
+/// }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// assert_eq!(ask(&neuron::test(), "ready?".into()).await.unwrap(), "yes");
+/// # }
+/// ```
+#[doc(inline)]
+pub use neuron_macros::metered;
+/// Until then a topic is listened to by hand:
+///
+/// ```
+/// use neuron::{Ledger, Pattern, Result};
+///
+/// async fn warm(ledger: &Ledger) -> Result<String> {
+///     let mut sensors = ledger.subscribe(Pattern::new("sensor.**")?, neuron::ledger::From::Now)?;
+///     Ok(sensors.next().await?.topic.to_string())
+/// }
+/// # fn main() {}
+/// ```
+#[doc(inline)]
+pub use neuron_macros::on;
+/// The board that it takes is of the crate `orchestrator`, whose prelude shows an example.
+#[doc(inline)]
+pub use neuron_macros::orchestrator;
+/// ```
+/// use neuron::{Cx, Node, Plan, Result, plan, step};
+///
+/// #[step]
+/// async fn fetch(_cx: &Cx, url: String) -> Result<String> {
+///     Ok(format!("what {url} says"))
+/// }
+///
+/// #[step]
+/// async fn merge(_cx: &Cx, pages: Vec<String>) -> Result<String> {
+///     Ok(pages.join("\n"))
+/// }
+///
+/// /// The pages are fetched at the same time, and merged when all are there.
+/// #[plan]
+/// fn digest(plan: &Plan, urls: Node<Vec<String>>) -> Node<String> {
+///     plan.step(merge, plan.each(fetch, urls))
+/// }
+/// # fn main() {}
+/// ```
+#[doc(inline)]
+pub use neuron_macros::plan;
+/// ```
+/// use neuron::{Cx, Result, step};
+///
+/// /// Adds up what a basket holds.
+/// #[step(uses("till"), retry(3), timeout = "10s")]
+/// async fn total(_cx: &Cx, /** Cents each. */ prices: Vec<u64>) -> Result<u64> {
+///     Ok(prices.into_iter().sum())
+/// }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let cx: Cx = neuron::test();
+/// assert_eq!(total(&cx, vec![250, 90]).await.unwrap(), 340);
+/// assert_eq!(neuron::tool(total).description, "Adds up what a basket holds.");
+/// # }
+/// ```
+#[doc(inline)]
+pub use neuron_macros::step;
 pub use plan::{Node, Plan};
 pub use schema::{ArtifactRef, BodyContract, EnvelopeRef, ItemRef, RunRef, Schema, SchemaRef, SchemaUse};
 pub use scope::{Burn, Content};

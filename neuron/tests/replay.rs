@@ -16,7 +16,7 @@ use std::{
 };
 
 use futures::{StreamExt as _, future::try_join_all, stream::FuturesUnordered};
-use neuron::{Cx, ErrorKind, Node, Plan, Result, agent, def::Registry, plan, step};
+use neuron::{Cx, ErrorKind, Node, Plan, Result, Secret, agent, def::Registry, plan, step};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use world::{Seen, World, cut_everywhere, entry};
@@ -588,6 +588,49 @@ async fn recorded_arguments_of_an_older_form_are_the_same_call_and_so_is_what_li
         world.flush().await;
         assert!(world.payloads("replay.diverged").is_empty());
     }
+}
+
+mod keyed {
+    use super::*;
+
+    #[step(name = "open")]
+    pub(super) async fn open(cx: &Cx, key: Secret<String>, order: today::Order) -> Result<String> {
+        Ok(note(cx, "keyed".into(), key.expose().clone() + &order.item).await?)
+    }
+
+    #[agent(name = "opener_today")]
+    pub(super) async fn opener(cx: &Cx) -> Result<String> {
+        let order = today::Order {
+            item: "box".into(),
+            gift: false,
+        };
+        Ok(open(cx, "rotated".to_owned().into(), order).await?)
+    }
+}
+
+#[step(name = "open")]
+async fn open_once(cx: &Cx, key: Secret<String>, order: Order) -> Result<String> {
+    Ok(note(cx, "keyed".into(), key.expose().clone() + &order.item).await?)
+}
+
+#[agent(name = "opener_once")]
+async fn opener_once(cx: &Cx) -> Result<String> {
+    Ok(open_once(cx, "first".to_owned().into(), Order { item: "box".into() }).await?)
+}
+
+#[tokio::test]
+async fn an_older_form_beside_a_secret_is_the_same_call() {
+    let whole = World::new();
+    assert_eq!(whole.run(opener_once, ()).await.unwrap(), "firstbox");
+    let mut code = Registry::new();
+    code.register(entry(keyed::open)).unwrap();
+    let again = World { code, ..whole.crash() };
+    assert_eq!(
+        again.run(keyed::opener, ()).await.unwrap(),
+        "firstbox",
+        "the recorded answer"
+    );
+    assert_eq!(again.len(), whole.len());
 }
 
 mod narrowed {

@@ -17,7 +17,11 @@ use std::{
     time::Duration,
 };
 
-use neuron::{Kind, store::Select};
+use neuron::{
+    Kind, Ledger, SystemClock,
+    pipeline::Pipeline,
+    store::{Memory, Select, Store as _},
+};
 use orchestrator::{
     account::{Account, Burn, Cost},
     board::BoardView,
@@ -664,4 +668,27 @@ async fn a_once_step_in_doubt_is_shown_as_waiting_until_a_ruling_settles_it() {
     neuron.ledger().publish(draft).await.unwrap();
     assert_eq!(running.wait().await.unwrap(), 5);
     assert_eq!(neuron.ledger().fold(&Waits, None).unwrap().state.items().count(), 0);
+}
+
+#[orchestrator]
+async fn discreet(_board: &Board, key: Secret<String>) -> Result<usize> {
+    Ok(key.expose().len())
+}
+
+#[tokio::test]
+async fn a_run_whose_arguments_hold_a_secret_is_left_to_whoever_knows_it_and_stops_no_other() {
+    let store = Memory::new().unwrap();
+    let over = |store: Memory| {
+        let ledger = Ledger::over(Arc::new(store), Arc::new(SystemClock), Pipeline::default()).unwrap();
+        Neuron::builder().over(ledger)
+    };
+    let neuron = over(store.clone()).await.unwrap();
+    let key = || Secret::new("hunter2".to_owned());
+    assert_eq!(neuron.run(discreet, key()).id("r").await.unwrap(), 7);
+    drop(neuron);
+    let begun = usize::try_from(store.last().unwrap().0).unwrap() - 1;
+    let neuron = over(store.cut(begun).unwrap()).await.unwrap();
+    let recovered = neuron.recover().await.unwrap();
+    assert_eq!((recovered.unreadable, recovered.here), (vec![run_id("r")], vec![]));
+    assert_eq!(neuron.run(discreet, key()).id("r").await.unwrap(), 7);
 }

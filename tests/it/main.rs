@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod crash;
 mod crash_store;
 mod laws;
 mod macros;

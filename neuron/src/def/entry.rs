@@ -8,6 +8,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Json, Result,
     scope::{Journal, Scope, Taken},
+    secret::unread,
 };
 
 /// A definition without its types: its table and the functions that the engine calls it by.
@@ -68,6 +69,15 @@ impl Entry {
     /// [`ErrorKind::Schema`](crate::ErrorKind::Schema) naming the parameter that does not decode.
     pub fn normalise(&self, args: &Json) -> Result<Encoded, Error> {
         (self.normalise)(args)
+    }
+
+    /// What recorded arguments are by the present types, as far as they tell one call from another. A secret in them is
+    /// no part of that.
+    ///
+    /// # Errors
+    /// As [`Entry::normalise`].
+    pub fn identity(&self, args: &Json) -> Result<Json, Error> {
+        unread(|| (self.normalise)(args)).map(|args| args.identity)
     }
 
     /// Whether an output given from outside is one.

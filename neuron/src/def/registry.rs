@@ -105,7 +105,7 @@ impl Code for Registry {
     }
 
     fn identity(&self, step: &str, args: &Json) -> Result<Json, Error> {
-        self.find("step", step)?.normalise(args).map(|args| args.identity)
+        self.find("step", step)?.identity(args)
     }
 }
 

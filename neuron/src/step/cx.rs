@@ -119,8 +119,8 @@ impl Cx {
     /// Keeps `content` as an artifact and names it by its hash. `name` is yours, `kind` is what it is to the log, for
     /// instance `report`. Equal content is kept once.
     ///
-    /// In an agent this is a call like another: a replay is told the same hash and does not read `content`. In a step it
-    /// stands on the log beside the step's end, and costs it no commit of its own.
+    /// In an agent this is a call like another: a replay is told the same hash and does not read `content`. In a step its
+    /// record rides with the step's end and costs no commit of its own.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]

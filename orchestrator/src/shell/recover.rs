@@ -23,6 +23,9 @@ pub struct Recovered {
     pub elsewhere: Vec<RunId>,
     /// Runs whose orchestrator is not registered in this program.
     pub without_code: Vec<RunId>,
+    /// Runs whose arguments this program cannot read back, because they hold a secret or have another form today: they
+    /// go on when they are run again with their arguments.
+    pub unreadable: Vec<RunId>,
     /// Runs that wait for room: so many are recovered at once.
     pub waiting: Vec<RunId>,
 }
@@ -55,10 +58,13 @@ impl Neuron {
                 found.waiting.push(id);
                 continue;
             }
+            let Ok(args) = entry.normalise(&created.args) else {
+                found.unreadable.push(id);
+                continue;
+            };
             match self.0.ownership.claim(&owned(&id)).await {
                 Ok(claimed) => {
-                    self.0
-                        .start(&id, entry, entry.normalise(&created.args)?, Some(claimed))?;
+                    self.0.start(&id, entry, args, Some(claimed))?;
                     found.here.push(id);
                 }
                 Err(error) if error.kind() == ErrorKind::Busy => found.elsewhere.push(id),
@@ -78,9 +84,12 @@ impl Neuron {
                 let Some(entry) = entry.filter(|_| !self.0.is_live(&id)) else {
                     continue;
                 };
-                if self.0.live() < limits::RECOVERED_AT_ONCE_MAX {
+                // One that cannot be read back is for whoever knows its arguments; the others go on.
+                if let Ok(args) = entry.normalise(&created.args)
+                    && self.0.live() < limits::RECOVERED_AT_ONCE_MAX
+                {
                     // Whoever drives it now is watched, and followed when it dies or hangs.
-                    self.0.start(&id, entry, entry.normalise(&created.args)?, None)?;
+                    self.0.start(&id, entry, args, None)?;
                 }
             }
             tokio::time::sleep(limits::SERVE_POLL).await;

@@ -97,7 +97,7 @@ async fn look(engine: &Arc<Engine>, errand: &Errand) -> Result<Standing, Error> 
 fn same(errand: &Errand, created: &Created) -> Result<(), Error> {
     let Errand { entry, args, .. } = errand;
     if created.name == entry.meta().name {
-        let by_present_types = || entry.normalise(&created.args).map(|args| args.identity);
+        let by_present_types = || entry.identity(&created.args);
         if created.args == args.recorded || by_present_types().is_ok_and(|identity| identity == args.identity) {
             return Ok(());
         }
