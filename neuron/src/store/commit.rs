@@ -104,7 +104,7 @@ impl<B: Backend + 'static> Committer<B> {
     /// Appends and waits for the commit. Dropping the future does not take the batch back.
     pub(crate) async fn append(&self, batch: Batch) -> Result<Vec<Receipt>, Error> {
         let permit = self.room.acquire().await.map_err(|_| closed())?;
-        let (reply, receipts) = oneshot::channel();
+        let (reply, mut receipts) = oneshot::channel();
         held(&self.queue).push(Waiting {
             batch,
             reply: Reply::Now(reply),
@@ -112,6 +112,10 @@ impl<B: Backend + 'static> Committer<B> {
         if self.seeks_company() {
             // Those who are about to append do so first: one commit for all of them.
             tokio::task::yield_now().await;
+            if let Ok(outcome) = receipts.try_recv() {
+                // What waits by now is a group that only begins to gather.
+                return outcome;
+            }
         }
         self.lead(Lead::Task);
         let receipts = receipts.await.unwrap_or_else(|_| Err(closed()));

@@ -8,6 +8,7 @@
 )]
 
 mod conforming;
+mod grouping;
 mod guarding;
 mod opening;
 mod sharing;

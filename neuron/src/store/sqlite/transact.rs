@@ -137,7 +137,7 @@ impl Transaction for Writer {
         self.written(|connection| {
             connection
                 .prepare_cached(
-                    "INSERT INTO envelope (pos, topic, seq, type, at, cause, key, idempotency, id, record)
+                    "INSERT OR FAIL INTO envelope (pos, topic, seq, type, at, cause, key, idempotency, id, record)
                      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
                 )?
                 .execute(params![
