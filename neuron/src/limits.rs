@@ -87,6 +87,10 @@ pub const JSON_DEPTH_MAX: usize = 127;
 pub const STARTS_WITHOUT_END_MAX: u32 = 3;
 /// A hung owner is taken over after three polls of a third of this.
 pub const OWNER_TTL: Duration = Duration::from_secs(9);
+/// Signals that the driver of a run takes in before what follows from them is appended.
+pub const SIGNALS_AT_ONCE_MAX: usize = 1_024;
+/// How often whoever waits for an owned name looks whether its owner has died.
+pub const OWNER_LOOK: Duration = Duration::from_millis(100);
 /// How often a serving process looks for unfinished runs.
 pub const SERVE_POLL: Duration = Duration::from_secs(1);
 /// Unfinished runs recovered at once.

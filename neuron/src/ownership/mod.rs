@@ -14,7 +14,9 @@ use std::{
     time::Duration,
 };
 
-use crate::{Append, Author, Draft, Error, ErrorKind, Expectation, Ledger, Result, store::Select, topic::catalog};
+use crate::{
+    Append, Author, Draft, Error, ErrorKind, Expectation, Ledger, Result, limits, store::Select, topic::catalog,
+};
 
 pub use lease::{Claimed, LeaseClaimed, LeaseReleased, Takeover};
 use slot::{Liveness, Slots};
@@ -101,29 +103,56 @@ impl Ownership {
     pub async fn claim_when_free(&self, name: &str) -> Result<Claimed, Error> {
         let (mut watched, mut still) = (None, 0);
         loop {
-            match self.claim(name).await {
-                Err(error) if error.kind() == ErrorKind::Busy => {}
-                settled => return settled,
+            if let Some(claimed) = self.look_for(name, self.0.ttl / 3).await? {
+                return Ok(claimed);
             }
-            if let Standing::Held {
+            let Standing::Held {
                 seq,
                 epoch,
                 incarnation,
             } = self.standing(name)?
-                && let Liveness::Alive { beat, .. } = self.0.slots.liveness(&incarnation)?
-            {
-                let sight = Some((incarnation, epoch, beat));
-                still = if sight == watched { still + 1 } else { 0 };
-                watched = sight;
-                if still >= 3 {
-                    if let Some(claimed) = self.take(name, Some(seq), epoch, Takeover::Hung).await? {
-                        return Ok(claimed);
-                    }
-                    (watched, still) = (None, 0);
+            else {
+                continue;
+            };
+            match self.0.slots.liveness(&incarnation)? {
+                // Whoever asks runs in the same process, so it does not hang.
+                Liveness::Alive { pid, .. } if pid == std::process::id() => {}
+                Liveness::Alive { beat, .. } => {
+                    let sight = Some((incarnation, epoch, beat));
+                    still = if sight == watched { still + 1 } else { 0 };
+                    watched = sight;
                 }
+                Liveness::Dead => continue,
             }
-            tokio::time::sleep(self.0.ttl / 3).await;
+            if still >= 3 {
+                if let Some(claimed) = self.take(name, Some(seq), epoch, Takeover::Hung).await? {
+                    return Ok(claimed);
+                }
+                (watched, still) = (None, 0);
+            }
         }
+    }
+
+    /// Claims a name as soon as it is free or its holder dead, for as long as one poll lasts.
+    async fn look_for(&self, name: &str, poll: Duration) -> Result<Option<Claimed>, Error> {
+        let mut left = poll;
+        loop {
+            match self.claim(name).await {
+                Err(error) if error.kind() == ErrorKind::Busy => {}
+                settled => return settled.map(Some),
+            }
+            let pause = left.min(limits::OWNER_LOOK);
+            if pause.is_zero() {
+                return Ok(None);
+            }
+            tokio::time::sleep(pause).await;
+            left -= pause;
+        }
+    }
+
+    /// Lets go of a name that will never be owned again, without a word on the log: what it stood for has ended.
+    pub fn forget(&self, name: &str) {
+        self.held().remove(name);
     }
 
     /// Gives a name back.

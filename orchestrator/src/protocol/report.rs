@@ -121,8 +121,11 @@ impl Beat<'_> {
     }
 }
 
-/// The answer of a package whose input will never come.
+/// The answer of a package whose input will never come. However long the chain, it names where it broke.
 fn upstream(name: &str, error: &Error) -> Error {
+    if error.kind() == ErrorKind::Upstream {
+        return error.clone();
+    }
     Error::new(
         ErrorKind::Upstream,
         format!("`{name}`, which this depends on, failed: {error}"),

@@ -11,7 +11,7 @@ use tracing::Instrument as _;
 use super::{
     engine::{Engine, Live, conflict},
     standing::End,
-    supervise::{Errand, supervise},
+    supervise::{Errand, owned, supervise},
 };
 
 impl Engine {
@@ -51,6 +51,7 @@ impl Engine {
             let outcome = supervise(&engine, errand).instrument(span).await;
             // Gone before the end is told, so that whoever runs it again reads the log.
             engine.runs().remove(&id);
+            engine.ownership.forget(&owned(&id));
             told.send_replace(Some(outcome));
         });
         Ok(end)

@@ -12,6 +12,8 @@ use neuron::{
     },
 };
 
+use tokio::sync::oneshot;
+
 use super::{
     order::Target,
     signal::{Signal, Signals},
@@ -19,8 +21,11 @@ use super::{
 use crate::protocol::Order;
 
 /// Hands orders on the log to the runs of this process: one subscription for all of them.
-#[derive(Default)]
-pub(crate) struct Switchboard(Mutex<Lines>);
+pub(crate) struct Switchboard {
+    lines: Mutex<Lines>,
+    /// Dropped with it, so that whoever listens lets go of the log.
+    _alive: oneshot::Sender<()>,
+}
 
 #[derive(Default)]
 struct Lines {
@@ -34,12 +39,20 @@ impl Switchboard {
     /// # Errors
     /// A kind of the disk.
     pub(crate) fn listen(ledger: &Ledger) -> Result<Arc<Self>, Error> {
-        let board = Arc::new(Self::default());
+        let (alive, mut gone) = oneshot::channel();
+        let board = Arc::new(Self {
+            lines: Mutex::default(),
+            _alive: alive,
+        });
         let mut orders = ledger.subscribe(Pattern::new("*.*.control")?, From::Now)?;
         let weak: Weak<Self> = Arc::downgrade(&board);
         tokio::spawn(async move {
             loop {
-                match orders.next().await {
+                let order = tokio::select! {
+                    _ = &mut gone => return,
+                    order = orders.next() => order,
+                };
+                match order {
                     Ok(envelope) => {
                         let Some(board) = weak.upgrade() else { return };
                         board.hand_on(&envelope);
@@ -86,7 +99,7 @@ impl Switchboard {
     }
 
     fn lines(&self) -> MutexGuard<'_, Lines> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -80,6 +80,8 @@ const BOUNDS: &[(&str, Reached)] = &[
     ("STARTS_WITHOUT_END_MAX", In("neuron/tests/steps.rs")),
     ("OWNER_TTL", In("neuron/tests/ownership.rs")),
     ("RECOVERED_AT_ONCE_MAX", Within),
+    ("SIGNALS_AT_ONCE_MAX", Within),
+    ("OWNER_LOOK", Within),
     ("SERVE_POLL", Within),
 ];
 

@@ -33,8 +33,10 @@ pub(super) struct Setting {
     pub(super) crash: Option<(Point, u64)>,
     /// Stay inside this commit for a while.
     pub(super) linger: Option<u64>,
-    /// Recover what is unfinished, instead of running it by its id.
+    /// Recover what is unfinished before running it by its id.
     pub(super) recover: bool,
+    /// Serve, instead of running anything by its id.
+    pub(super) serve: bool,
 }
 
 pub(super) fn start(folder: &Path, setting: &Setting) -> Process {
@@ -56,6 +58,9 @@ pub(super) fn start(folder: &Path, setting: &Setting) -> Process {
     }
     if setting.recover {
         command.env("NEURON_TEST_RECOVER", "1");
+    }
+    if setting.serve {
+        command.env("NEURON_TEST_SERVE", "1");
     }
     Process::start(command)
 }
@@ -242,6 +247,11 @@ async fn live(folder: &Path) {
             "recovered {:?} elsewhere {:?}",
             recovered.here, recovered.elsewhere
         ));
+    }
+    if env::var("NEURON_TEST_SERVE").is_ok() {
+        say("serving");
+        let ended = neuron.serve().await;
+        return say(&format!("{ended:?}"));
     }
     say("running");
     let ended = match env::var("NEURON_TEST_RUN").as_deref() {

@@ -120,6 +120,20 @@ fn recover_takes_up_what_nobody_drives_and_opening_takes_up_nothing() {
     third.wait_for("output 13");
 }
 
+#[test]
+fn a_serving_process_takes_up_what_another_leaves_behind() {
+    let world = World::new();
+    let mut first = at_the_gate(&world);
+    let mut server = world.start(&Setting { serve: true, ..gated() });
+    server.wait_for("serving");
+    first.kill();
+    server.wait_for("at the gate");
+    world.open_gate();
+    let mut third = world.start(&gated());
+    third.wait_for("output 13");
+    assert_eq!((world.deeds()["look ada"], world.deeds()["pass"]), (1, 2));
+}
+
 fn give(world: &World, target: &Target, what: Order) {
     let ledger = Ledger::open(world.store(), Options::default()).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();

@@ -1,7 +1,7 @@
 //! A run is taken up: from nothing, or where its log ends.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, VecDeque},
     sync::Arc,
 };
 
@@ -56,6 +56,7 @@ impl Driver {
             entry: errand.entry,
             args: errand.args.revealed.clone(),
             tokens: BTreeSet::new(),
+            acts: VecDeque::new(),
         }
     }
 

@@ -24,8 +24,7 @@ use crate::{
 };
 
 impl Driver {
-    /// Takes an event through the protocol and carries out what follows. What is recorded is appended before anything
-    /// that relies on it happens, and as few batches as that allows.
+    /// Takes an event through the protocol. What follows is appended and done by the next [`flush`](Self::flush).
     pub(super) async fn advance(&mut self, event: Event) -> Result<(), Error> {
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
@@ -44,14 +43,20 @@ impl Driver {
                         }
                         events.push_back(self.plan(package)?);
                     }
-                    other => {
-                        self.scribe.commit().await?;
-                        self.act(other).await?;
-                    }
+                    act => self.acts.push_back(act),
                 }
             }
         }
-        self.scribe.commit().await
+        Ok(())
+    }
+
+    /// Appends what was recorded, and then does what relies on it.
+    pub(super) async fn flush(&mut self) -> Result<(), Error> {
+        self.scribe.commit().await?;
+        while let Some(act) = self.acts.pop_front() {
+            self.act(act).await?;
+        }
+        Ok(())
     }
 
     async fn record(&mut self, mut fact: Fact) -> Result<(), Error> {

@@ -2,13 +2,14 @@ mod begin;
 mod carry;
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, VecDeque},
     sync::Arc,
 };
 
 use neuron::{
     Error, ErrorKind, Json, Millis, Result, RunId, TokenId,
     def::Entry,
+    limits,
     scope::{Runtime, Stop},
     vocabulary::orchestration::PackageAssigned,
 };
@@ -26,7 +27,7 @@ use super::{
 use crate::{
     fact::Conclusion,
     package::Key,
-    protocol::{Assignment, Event, State},
+    protocol::{Assignment, Command, Event, State},
 };
 
 /// Brings one run to its end in this process: the only one that rules and appends for it.
@@ -48,6 +49,8 @@ pub(crate) struct Driver {
     entry: &'static Entry,
     args: Json,
     tokens: BTreeSet<TokenId>,
+    /// What is to be done once everything that was recorded stands.
+    acts: VecDeque<Command>,
 }
 
 impl Driver {
@@ -67,6 +70,7 @@ impl Driver {
     async fn run_out(&mut self) -> End {
         self.engine.switchboard.connect_run(&self.id, &self.link);
         self.obey_standing_orders().await?;
+        self.flush().await?;
         self.start_body().await?;
         loop {
             if let Some(conclusion) = self.state.conclusion() {
@@ -79,6 +83,15 @@ impl Driver {
             let signal = self.signals.recv().await;
             let signal = signal.ok_or_else(|| Error::new(ErrorKind::Misuse, "nobody signals the run's driver"))?;
             self.take(signal).await?;
+            // Whatever else has happened by now rides with the same commit.
+            for _ in 1..limits::SIGNALS_AT_ONCE_MAX {
+                let Ok(signal) = self.signals.try_recv() else { break };
+                self.take(signal).await?;
+                if self.state.conclusion().is_some() {
+                    break;
+                }
+            }
+            self.flush().await?;
         }
     }
 
