@@ -117,7 +117,7 @@ async fn an_owner_in_the_same_process_never_counts_as_hung() {
     let ledger = ledger();
     let (first, second) = (join(&ledger), join(&ledger));
     first.claim("run:a").await.unwrap();
-    let waits = tokio::time::timeout(Duration::from_secs(900), second.claim_when_free("run:a")).await;
+    let waits = tokio::time::timeout(Duration::from_mins(15), second.claim_when_free("run:a")).await;
     assert!(waits.is_err());
     first.release("run:a").await.unwrap();
     assert_eq!(second.claim_when_free("run:a").await.unwrap().from, Takeover::Free);

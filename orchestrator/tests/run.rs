@@ -9,7 +9,7 @@
 )]
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -729,4 +729,49 @@ async fn a_store_that_is_let_go_of_is_closed() {
     while weak.strong_count() > 0 {
         tokio::task::yield_now().await;
     }
+}
+
+#[step]
+async fn members(_cx: &Cx, of: HashSet<u32>) -> Result<usize> {
+    Ok(of.len())
+}
+
+#[plan]
+fn census(plan: &Plan, of: HashSet<u32>) -> Node<usize> {
+    plan.step(members, of)
+}
+
+#[agent]
+async fn counter(cx: &Cx, of: HashSet<u32>) -> Result<usize> {
+    Ok(members(cx, of).await?)
+}
+
+#[orchestrator]
+async fn sets(board: &Board) -> Result<usize> {
+    let (planned, acted) = (board.assign(census, many()), board.assign(counter, many()));
+    Ok(planned.await? + acted.await?)
+}
+
+/// A set whose elements come in another order each time it is made.
+fn many() -> HashSet<u32> {
+    (0..50).collect()
+}
+
+#[tokio::test]
+async fn a_set_is_the_same_argument_in_whatever_order_its_elements_come() {
+    let store = Memory::new().unwrap();
+    let over = |store: Memory| {
+        let ledger = Ledger::over(Arc::new(store), Arc::new(SystemClock), Pipeline::default()).unwrap();
+        Neuron::builder().over(ledger)
+    };
+    let neuron = over(store.clone()).await.unwrap();
+    assert_eq!(neuron.run(sets, ()).id("r").await.unwrap(), 100);
+    drop(neuron);
+    let begun = usize::try_from(store.last().unwrap().0).unwrap() - 1;
+    let again = over(store.cut(begun).unwrap()).await.unwrap();
+    assert_eq!(again.run(sets, ()).id("r").await.unwrap(), 100);
+    for kind in ["plan.redeclared", "replay.diverged"] {
+        assert_eq!(number(&again, kind), 0, "{kind}");
+    }
+    assert_eq!(number(&again, "step.completed"), 2);
 }

@@ -3,7 +3,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, value::RawValue};
 
-use super::{Form, Param, Payload, form};
+use super::{Form, Param, Payload, sets};
 use crate::{Error, ErrorKind, Json, Result, secret};
 
 /// The parameters of a function as a tuple; on the log an object keyed by parameter name.
@@ -162,7 +162,7 @@ macro_rules! arities {
             }
 
             fn schemas() -> Vec<Value> {
-                vec![$(form::schema_of::<$A>()),*]
+                vec![$(sets::schema_of::<$A>()),*]
             }
         }
 

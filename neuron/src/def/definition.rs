@@ -1,6 +1,6 @@
 use std::any::TypeId;
 
-use super::{Args, Body, Context, Encoded, Form, Meta, Payload, args, form::schema_of};
+use super::{Args, Body, Context, Encoded, Form, Meta, Payload, args, sets::schema_of};
 use crate::{Cx, Error, Json, Result};
 
 /// The three kinds of functions that are driven.

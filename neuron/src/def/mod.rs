@@ -9,6 +9,7 @@ mod form;
 mod meta;
 mod payload;
 mod registry;
+mod sets;
 
 pub use args::{Args, Encoded, Fields, Keep};
 pub use callable::{Callable, Tool, tool};
@@ -21,3 +22,4 @@ pub use payload::{Body, Outcome, Payload, Ran, body};
 pub use registry::Registry;
 
 pub(crate) use payload::recorded;
+pub(crate) use sets::in_order;

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{Error, Json, Payload, Result, secret};
+use crate::{Error, Json, Payload, Result, def::in_order, secret};
 
 /// Where an argument comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -33,7 +33,7 @@ impl Given {
     /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) with the path, if it has no canonical form.
     pub fn of<T: Payload>(value: &T) -> Result<Self, Error> {
         let (recorded, secret) = secret::hidden_in(|| Json::of(value));
-        let recorded = recorded?;
+        let recorded = in_order::<T>(recorded?)?;
         let revealed = if secret {
             let _revealed = secret::Revealed::new();
             Json::of(value)?
