@@ -3,11 +3,8 @@
 
 use std::{
     fmt,
-    sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak,
-        atomic::{AtomicU32, Ordering},
-    },
-    thread::JoinHandle,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak},
+    thread::{self, JoinHandle, ThreadId},
     time::Instant,
 };
 
@@ -15,11 +12,12 @@ use tokio::sync::{Semaphore, oneshot, watch};
 
 use super::{
     Batch, Row,
+    company::Company,
     fault::{Fault, Point},
     queue::{Outcome, Put, Queue, Reply, Waiting, closed},
     seal::{self, Transaction},
 };
-use crate::{Clock, Deferred, Error, Receipt, Result, limits};
+use crate::{Clock, Deferred, Error, ErrorKind, Receipt, Result, limits};
 
 /// What a store must do so that batches can be committed to it in groups.
 pub(crate) trait Backend: Transaction + Send {
@@ -51,6 +49,8 @@ enum Lead {
 pub(crate) struct Committer<B> {
     /// None once the store is closed.
     backend: Mutex<Option<B>>,
+    /// The thread that commits, while it does: what it calls back must not wait for it.
+    leader: Mutex<Option<ThreadId>>,
     queue: Mutex<Queue>,
     wake: Condvar,
     standby: Mutex<Option<JoinHandle<()>>>,
@@ -59,10 +59,7 @@ pub(crate) struct Committer<B> {
     fault: Option<Arc<dyn Fault>>,
     observers: Mutex<Vec<Observer>>,
     tail: watch::Sender<u64>,
-    /// Appends so far that were not seen to have company.
-    appends: AtomicU32,
-    /// Commits for which company is still expected.
-    company: AtomicU32,
+    company: Company,
 }
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -74,6 +71,7 @@ impl<B: Backend + 'static> Committer<B> {
     pub(crate) fn new(backend: B, clock: Arc<dyn Clock>, fault: Option<Arc<dyn Fault>>, last: u64) -> Arc<Self> {
         Arc::new(Self {
             backend: Mutex::new(Some(backend)),
+            leader: Mutex::default(),
             queue: Mutex::default(),
             wake: Condvar::new(),
             standby: Mutex::default(),
@@ -82,8 +80,7 @@ impl<B: Backend + 'static> Committer<B> {
             fault,
             observers: Mutex::default(),
             tail: watch::Sender::new(last),
-            appends: AtomicU32::new(0),
-            company: AtomicU32::new(0),
+            company: Company::default(),
         })
     }
 
@@ -103,13 +100,14 @@ impl<B: Backend + 'static> Committer<B> {
 
     /// Appends and waits for the commit. Dropping the future does not take the batch back.
     pub(crate) async fn append(&self, batch: Batch) -> Result<Vec<Receipt>, Error> {
+        self.refuse_inside()?;
         let permit = self.room.acquire().await.map_err(|_| closed())?;
         let (reply, mut receipts) = oneshot::channel();
         held(&self.queue).push(Waiting {
             batch,
             reply: Reply::Now(reply),
         })?;
-        if self.seeks_company() {
+        if self.company.sought(limits::QUEUE_MAX - self.room.available_permits()) {
             // Those who are about to append do so first: one commit for all of them.
             tokio::task::yield_now().await;
             if let Ok(outcome) = receipts.try_recv() {
@@ -125,6 +123,7 @@ impl<B: Backend + 'static> Committer<B> {
 
     /// Appends from a thread that may block.
     pub(crate) fn append_blocking(&self, batch: Batch) -> Result<Vec<Receipt>, Error> {
+        self.refuse_inside()?;
         let (reply, receipts) = oneshot::channel();
         held(&self.queue).push(Waiting {
             batch,
@@ -153,7 +152,7 @@ impl<B: Backend + 'static> Committer<B> {
     /// Starts the thread that commits what nobody else takes along. It ends with the store.
     pub(crate) fn start_standby(self: &Arc<Self>) -> Result<(), Error> {
         let weak = Arc::downgrade(self);
-        let thread = std::thread::Builder::new()
+        let thread = thread::Builder::new()
             .name("neuron-commit".into())
             .spawn(move || stand_by(&weak))?;
         *held(&self.standby) = Some(thread);
@@ -167,7 +166,7 @@ impl<B: Backend + 'static> Committer<B> {
         self.wake.notify_all();
         let standby = held(&self.standby).take();
         // A callback that drops the last handle runs on that thread itself, which cannot wait for its own end.
-        if let Some(standby) = standby.filter(|standby| standby.thread().id() != std::thread::current().id()) {
+        if let Some(standby) = standby.filter(|standby| standby.thread().id() != thread::current().id()) {
             let _ = standby.join();
         }
         let backend = held(&self.backend).take();
@@ -177,11 +176,28 @@ impl<B: Backend + 'static> Committer<B> {
 
     /// Commits all that waits, now.
     pub(crate) fn flush(&self) {
-        self.lead(Lead::Flush);
+        // Whoever leads looks at the queue again anyway.
+        if !self.is_leading() {
+            self.lead(Lead::Flush);
+        }
+    }
+
+    /// Whether this very thread commits, so that it is called back by itself.
+    pub(crate) fn is_leading(&self) -> bool {
+        *held(&self.leader) == Some(thread::current().id())
+    }
+
+    fn refuse_inside(&self) -> Result<(), Error> {
+        if !self.is_leading() {
+            return Ok(());
+        }
+        let why = "a callback of a commit cannot wait for the next one: defer the append, or do it elsewhere";
+        Err(Error::new(ErrorKind::Misuse, why))
     }
 
     /// Runs `work` in a write transaction of its own, between two groups.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&mut B) -> Result<T, Error>) -> Result<T, Error> {
+        self.refuse_inside()?;
         let mut guard = held(&self.backend);
         let backend = guard.as_mut().ok_or_else(closed)?;
         backend.begin(true)?;
@@ -191,26 +207,6 @@ impl<B: Backend + 'static> Committer<B> {
             Err(_) => backend.rollback(),
         }
         outcome
-    }
-
-    /// Whether others are likely to append at this time: some are seen to, some did lately, or it is time to look again.
-    fn seeks_company(&self) -> bool {
-        limits::QUEUE_MAX - self.room.available_permits() > 1
-            || self.company.load(Ordering::Relaxed) > 0
-            || self
-                .appends
-                .fetch_add(1, Ordering::Relaxed)
-                .is_multiple_of(limits::COMPANY_LOOK)
-    }
-
-    fn met(&self, batches: usize) {
-        let company = self.company.load(Ordering::Relaxed);
-        let company = if batches > 1 {
-            limits::COMPANY_LOOK
-        } else {
-            company.saturating_sub(1)
-        };
-        self.company.store(company, Ordering::Relaxed);
     }
 
     /// Takes the lead if nobody has it.
@@ -235,7 +231,9 @@ impl<B: Backend + 'static> Committer<B> {
             };
             match backend.begin(lead != Lead::Task) {
                 Ok(true) => {
+                    *held(&self.leader) = Some(thread::current().id());
                     self.commit_group(backend);
+                    *held(&self.leader) = None;
                     backend.rest();
                 }
                 // Another process holds the store: a thread that may block waits for it, no task does.
@@ -267,7 +265,7 @@ impl<B: Backend + 'static> Committer<B> {
         let _entered = span.enter();
         let group = held(&self.queue).take_group();
         span.record("batches", group.len());
-        self.met(group.len());
+        self.company.met(group.len());
         let mut rows: Vec<Arc<Row>> = Vec::new();
         let mut outcomes: Vec<(Waiting, Outcome)> = Vec::with_capacity(group.len());
         for waiting in group {

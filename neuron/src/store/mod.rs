@@ -5,6 +5,7 @@
 
 mod append;
 mod commit;
+mod company;
 #[cfg(feature = "testing")]
 pub mod conformance;
 mod fault;

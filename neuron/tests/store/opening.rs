@@ -279,6 +279,24 @@ fn the_last_handle_commits_what_is_deferred_and_leaves_one_whole_file() {
 }
 
 #[test]
+fn a_callback_may_let_the_last_handle_go() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("callback.db");
+    let store = Sqlite::open(&path, Options::default()).unwrap();
+    let (last, (told, heard)) = (store.clone(), std::sync::mpsc::channel());
+    let append = Append::of([draft("a", "1")]).then(move |outcome| {
+        drop(last);
+        told.send(outcome.is_ok()).unwrap();
+    });
+    let batch = conformance::batch(append, neuron::Millis(1)).unwrap();
+    store.defer(batch).unwrap();
+    drop(store);
+    assert!(heard.recv().unwrap());
+    let store = Sqlite::open(&path, Options::default()).unwrap();
+    assert_eq!(say(&store, "a", "2").seq, 2);
+}
+
+#[test]
 fn what_an_interrupted_creation_left_is_cleared_away() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("again.db");

@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use super::fixture::{Case, Fixture, Seen, draft, refused, same, topic, wrong};
+use futures::executor::block_on;
+
+use super::fixture::{Case, Fixture, Seen, batch, draft, refused, same, topic, wrong};
 use crate::{
     Append, Author, Cause, Clock as _, Digest, Draft, ENVELOPE_CONTEXT, EnvelopeRef, Error, ErrorKind, Expectation,
     Json, Millis, Parent, Result, limits,
@@ -24,6 +26,10 @@ pub(super) const CASES: &[Case] = &[
     ("an owner of an older epoch is refused", fenced),
     ("observers see rows in commit order, before the appender is told", order),
     ("callbacks are called in commit order, also for a refusal", callbacks),
+    (
+        "a callback that would wait for the next commit is refused",
+        callbacks_wait,
+    ),
     ("at never goes back when the clock does", monotone),
     ("no birth header is later than its envelope", born),
     (
@@ -194,6 +200,25 @@ fn callbacks(f: &Fixture) -> Result<(), Error> {
         &seen.all(),
         &["first true", "second false", "third true"].map(str::to_owned).to_vec(),
     )
+}
+
+fn callbacks_wait(f: &Fixture) -> Result<(), Error> {
+    let (seen, store, now) = (Seen::default(), Arc::downgrade(&f.store), f.setup.clock.now());
+    let told = seen.clone();
+    let append = Append::of([draft("a", "x", "1")?]).then(move |_| {
+        let Some(store) = store.upgrade() else { return };
+        let next = || draft("a", "x", "2").and_then(|draft| batch(Append::of([draft]), now));
+        let kind = |outcome: Result<(), Error>| told.push(format!("{:?}", outcome.map_err(|error| error.kind())));
+        kind(next().and_then(|batch| store.append_blocking(batch)).map(|_| ()));
+        kind(next().and_then(|batch| block_on(store.append(batch))).map(|_| ()));
+        kind(next().and_then(|batch| store.defer(batch)).map(|_| ()));
+        store.flush();
+    });
+    f.append(append)?;
+    f.store.flush();
+    let wanted = ["Err(Misuse)", "Err(Misuse)", "Ok(())"];
+    same("seen", &seen.all(), &wanted.map(str::to_owned).to_vec())?;
+    same("rows", &f.rows()?.len(), &2)
 }
 
 fn monotone(f: &Fixture) -> Result<(), Error> {

@@ -74,13 +74,17 @@ fn committer(path: &Arc<Path>, options: &Options) -> Result<Arc<Committer<Writer
 
 impl Drop for Core {
     fn drop(&mut self) {
-        if let Some(committer) = &self.committer {
-            committer.flush();
-        }
         // The writer closes the file last, so that it can move the write-ahead log into it and remove that.
         drop(self.watch.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         self.pool.close();
-        if let Some(committer) = &self.committer {
+        let Some(committer) = self.committer.take() else { return };
+        if committer.is_leading() {
+            // A callback let the last handle go: its own commit has to end before the file can be closed.
+            let close = move || committer.close();
+            if let Err(error) = std::thread::Builder::new().name("neuron-close".into()).spawn(close) {
+                tracing::error!(%error, "the store stays open until the process ends: no thread can be started");
+            }
+        } else {
             committer.close();
         }
     }
