@@ -13,11 +13,11 @@ use neuron::{
     def::{Callable, Def, Registry},
     pipeline::Pipeline,
     schema::Upcasters,
-    scope::{Manner, Runtime, Scope, Stop, contain},
+    scope::{Journal as _, Manner, Record, Runtime, Scope, Stop, contain},
     step,
     store::{Memory, Select, Store},
     topic::catalog,
-    vocabulary::{Message as _, control::ControlCancelled},
+    vocabulary::{Message as _, control::ControlCancelled, step::StepAbandoned},
 };
 
 static CHARGED: AtomicUsize = AtomicUsize::new(0);
@@ -175,4 +175,23 @@ async fn the_end_of_a_step_responds_to_its_start_and_carries_what_it_took() {
         .filter(|envelope| !envelope.body.artifacts.is_empty())
         .count();
     assert!(large >= 2, "outputs above 64 KiB are artifacts");
+}
+
+#[tokio::test]
+async fn a_deferred_record_that_cannot_even_wait_fails_the_next_append() {
+    let ledger = ledger(Memory::new().unwrap());
+    let journal = LedgerJournal::new(ledger, place(), Arc::new(Upcasters::default()));
+    let started = StepAbandoned {
+        scope: "package".into(),
+        key: "k#1".into(),
+        name: "look".into(),
+        attempt: 1,
+    };
+    let record = Record::of(&Arc::from("package"), &Arc::from("k#1"), &started).unwrap();
+    let mut wrong = record.clone();
+    wrong.kind = "no type\n";
+    journal.defer(wrong);
+    let told = journal.append(record.clone(), Box::new(|_| {})).await.unwrap_err();
+    assert_eq!(told.kind(), ErrorKind::Malformed);
+    journal.append(record, Box::new(|_| {})).await.unwrap();
 }

@@ -14,7 +14,7 @@ use neuron::{
     Append, Author, Contract, Draft, ErrorKind, Ledger, Pattern, SystemClock, Topic,
     ownership::{LeaseClaimed, Ownership, Takeover},
     pipeline::Pipeline,
-    store::{Memory, Options},
+    store::{Memory, Options, conformance::Breaker},
     topic::catalog,
     vocabulary::Message as _,
 };
@@ -121,4 +121,18 @@ async fn an_owner_in_the_same_process_never_counts_as_hung() {
     assert!(waits.is_err());
     first.release("run:a").await.unwrap();
     assert_eq!(second.claim_when_free("run:a").await.unwrap().from, Takeover::Free);
+}
+
+#[tokio::test]
+async fn a_name_whose_release_failed_is_claimed_again_under_a_new_epoch() {
+    let fault = Arc::new(Breaker::default());
+    let store = Memory::with(Arc::new(SystemClock), Some(fault.clone())).unwrap();
+    let ledger = Ledger::over(Arc::new(store), Arc::new(SystemClock), Pipeline::default()).unwrap();
+    let owner = join(&ledger);
+    owner.claim("run:a").await.unwrap();
+    fault.arm();
+    assert_eq!(owner.release("run:a").await.unwrap_err().kind(), ErrorKind::Full);
+    let again = owner.claim("run:a").await.unwrap();
+    assert_eq!((again.epoch, again.from), (2, Takeover::Own));
+    assert_eq!(owner.claim("run:a").await.unwrap(), again);
 }

@@ -12,7 +12,7 @@ use std::{
     collections::{BTreeSet, HashSet},
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -20,7 +20,7 @@ use std::{
 use neuron::{
     Kind, Ledger, SystemClock,
     pipeline::Pipeline,
-    store::{Memory, Select, Store as _},
+    store::{Fault, Memory, Point, Select, Store as _},
 };
 use orchestrator::{
     account::{Account, Burn, Cost},
@@ -466,6 +466,39 @@ async fn a_cancelled_run_ends_as_cancelled_and_says_why() {
     );
     let again = neuron.run(waiting, ()).id("r").await.unwrap_err();
     assert_eq!(again.kind(), ErrorKind::Cancelled);
+}
+
+/// Fails the commits it is told to, as a full disk would.
+#[derive(Debug, Default)]
+struct FullDisk(AtomicBool);
+
+impl Fault for FullDisk {
+    fn at(&self, point: Point) -> Result<(), Error> {
+        if point == Point::BeforeCommit && self.0.load(Ordering::SeqCst) {
+            return Err(Error::new(ErrorKind::Full, "the disk is full"));
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_the_disk_stopped_goes_on_under_a_new_epoch_and_what_it_left_writes_nothing() {
+    let (latch, disk) = (Arc::new(Latch::default()), Arc::new(FullDisk::default()));
+    let builder = Neuron::builder().state(latch.clone()).fault(disk.clone());
+    let neuron = builder.memory().await.unwrap();
+    let running = neuron.run(waiting, ()).id("r").start().await.unwrap();
+    latch.entered.notified().await;
+    disk.0.store(true, Ordering::SeqCst);
+    latch.leave.notify_one();
+    assert_eq!(running.wait().await.unwrap_err().kind(), ErrorKind::Full);
+    disk.0.store(false, Ordering::SeqCst);
+    let running = neuron.run(waiting, ()).id("r").start().await.unwrap();
+    latch.entered.notified().await;
+    latch.leave.notify_one();
+    running.wait().await.unwrap();
+    assert_eq!(neuron.ledger().store().epoch("run:r").unwrap(), 2);
+    // The one that waits and the one that counts, each once.
+    assert_eq!(number(&neuron, "step.completed"), 2);
 }
 
 #[tokio::test]

@@ -55,6 +55,9 @@ struct State {
     /// The heads of the control topics up to which no cancel stands.
     heads: Vec<u64>,
     cause: Option<Cause>,
+    /// Why a deferred record could not even wait for a commit; the next append fails with it, as nothing may stand that
+    /// relies on a record that was lost.
+    lost: Option<Error>,
 }
 
 impl State {
@@ -143,6 +146,9 @@ impl Inner {
         let then = Arc::new(Mutex::new(Some(then)));
         let (starts, key) = (starts(&record), record.key.clone());
         loop {
+            if let Some(lost) = locked(&self.state).lost.take() {
+                return Err(lost);
+            }
             let draft = self.draft(record.clone(), large.clone())?;
             let mut append = self.owned(draft);
             if record.unless_cancelled {
@@ -238,8 +244,10 @@ impl Journal for LedgerJournal {
                 let handle = handles.into_iter().next().filter(|_| starts);
                 locked(&self.0.state).wrote(key, handle.map(Parent::Deferred));
             }
-            // The store is closed, and the next append says so.
-            Err(error) => tracing::warn!(%error, topic = %self.0.place.topic, "a deferred record was refused"),
+            Err(error) => {
+                tracing::warn!(%error, topic = %self.0.place.topic, "a deferred record was refused");
+                locked(&self.0.state).lost.get_or_insert(error);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Where an envelope came to stand, known now or with a later commit.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{Digest, Error, Millis, Result, Topic};
 
@@ -25,19 +25,36 @@ pub struct Receipt {
 ///
 /// A later draft of this process may name it as parent or cause.
 #[derive(Clone, Debug, Default)]
-pub struct Deferred(Arc<Mutex<Option<Result<Receipt, Error>>>>);
+pub struct Deferred(Arc<Mutex<Settled>>);
+
+#[derive(Debug, Default)]
+struct Settled {
+    outcome: Option<Result<Receipt, Error>>,
+    /// The commit is over: until then only the batches of the same group know the place.
+    is_durable: bool,
+}
 
 impl Deferred {
-    /// Its place, once it has one.
+    /// Its place, once it has one that no crash takes back.
     pub fn place(&self) -> Option<Receipt> {
-        self.outcome().and_then(Result::ok)
+        let settled = self.settled();
+        settled.outcome.clone()?.ok().filter(|_| settled.is_durable)
     }
 
+    /// What the writer made of it, also while its commit is under way.
     pub(crate) fn outcome(&self) -> Option<Result<Receipt, Error>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.settled().outcome.clone()
     }
 
     pub(crate) fn settle(&self, outcome: Result<Receipt, Error>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+        self.settled().outcome = Some(outcome);
+    }
+
+    pub(crate) fn confirm(&self) {
+        self.settled().is_durable = true;
+    }
+
+    fn settled(&self) -> MutexGuard<'_, Settled> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::{Artifact, Author, Cause, Draft, Kind, Parent, draft::DraftHeader, header::Reserved};
-use crate::{Digest, ENVELOPE_CONTEXT, EnvelopeRef, Error, ErrorKind, Json, Millis, Result, SchemaRef, Topic, limits};
+use crate::{
+    Deferred, Digest, ENVELOPE_CONTEXT, EnvelopeRef, Error, ErrorKind, Json, Millis, Receipt, Result, SchemaRef, Topic,
+    limits,
+};
 
 /// A draft in canonical parts, ready for the writer.
 #[derive(Clone, Debug)]
@@ -210,13 +213,18 @@ impl RecordedBatch {
     }
 }
 
+/// Where an earlier batch of the process stands, or will with the commit that is under way.
+fn placed(deferred: &Deferred) -> Option<Receipt> {
+    deferred.outcome().and_then(Result::ok)
+}
+
 fn said(draft: &Prepared, stored: &[super::Envelope]) -> Said {
     let headers = draft.said.iter().filter(|(key, _)| key != Reserved::Epoch.key());
     let parent = draft.parent.as_ref().map(|parent| {
         let seq = match parent {
             Parent::Index(index) => stored.get(*index).map(|envelope| envelope.seq),
             Parent::Seq(seq) => Some(*seq),
-            Parent::Deferred(deferred) => deferred.place().map(|receipt| receipt.seq),
+            Parent::Deferred(deferred) => placed(deferred).map(|receipt| receipt.seq),
         };
         seq.map_or(Place::Nowhere, Place::Seq)
     });
@@ -224,7 +232,7 @@ fn said(draft: &Prepared, stored: &[super::Envelope]) -> Said {
         let reference = match cause {
             Cause::Index(index) => stored.get(*index).map(super::Envelope::reference),
             Cause::Envelope(reference) => Some(reference.clone()),
-            Cause::Deferred(deferred) => deferred.place().map(|receipt| EnvelopeRef {
+            Cause::Deferred(deferred) => placed(deferred).map(|receipt| EnvelopeRef {
                 topic: receipt.topic,
                 seq: receipt.seq,
                 id: receipt.id,

@@ -30,6 +30,8 @@ struct Inner {
     slots: Slots,
     ttl: Duration,
     held: Mutex<HashMap<String, u64>>,
+    /// Given back, by their epochs, while the log still says that they are held: their release could not be written.
+    left: Mutex<HashMap<String, u64>>,
 }
 
 /// What stands on `$leases` about a name.
@@ -51,6 +53,7 @@ impl Ownership {
             slots,
             ttl,
             held: Mutex::default(),
+            left: Mutex::default(),
         })))
     }
 
@@ -72,12 +75,23 @@ impl Ownership {
                         return Ok(claimed);
                     }
                 }
-                Standing::Held { epoch, incarnation, .. } if incarnation == self.incarnation() => {
-                    return Ok(Claimed {
-                        name: name.into(),
-                        epoch,
-                        from: Takeover::Own,
-                    });
+                Standing::Held {
+                    seq,
+                    epoch,
+                    incarnation,
+                } if incarnation == self.incarnation() => {
+                    if self.left().get(name) != Some(&epoch) {
+                        self.held().insert(name.into(), epoch);
+                        return Ok(Claimed {
+                            name: name.into(),
+                            epoch,
+                            from: Takeover::Own,
+                        });
+                    }
+                    // It was given back and that did not get onto the log: what still writes under it is fenced.
+                    if let Some(claimed) = self.take(name, Some(seq), epoch, Takeover::Own).await? {
+                        return Ok(claimed);
+                    }
                 }
                 Standing::Held {
                     seq,
@@ -155,10 +169,11 @@ impl Ownership {
         self.held().remove(name);
     }
 
-    /// Gives a name back.
+    /// Gives a name back. If that cannot be written, others wait for the end of this process, while a new claim of this
+    /// one gets a new epoch.
     ///
     /// # Errors
-    /// [`ErrorKind::Fenced`] if somebody has taken it over meanwhile.
+    /// [`ErrorKind::Fenced`] if somebody has taken it over meanwhile; a kind of the disk.
     pub async fn release(&self, name: &str) -> Result<(), Error> {
         let held = self.held().remove(name);
         let Some(epoch) = held else { return Ok(()) };
@@ -168,11 +183,11 @@ impl Ownership {
             epoch,
         };
         let draft = Draft::message(catalog::leases(), Author::engine(), &message)?.key(name)?;
-        self.0
-            .ledger
-            .append(Append::of([draft]).owner(name, epoch))
-            .await
-            .map(|_| ())
+        let released = self.0.ledger.append(Append::of([draft]).owner(name, epoch)).await;
+        if released.as_ref().is_err_and(|error| error.kind() != ErrorKind::Fenced) {
+            self.left().insert(name.into(), epoch);
+        }
+        released.map(|_| ())
     }
 
     async fn take(&self, name: &str, seq: Option<u64>, epoch: u64, from: Takeover) -> Result<Option<Claimed>, Error> {
@@ -187,6 +202,7 @@ impl Ownership {
         let unchanged = Expectation::Key(catalog::leases(), name.into(), seq);
         match self.0.ledger.append(Append::of([draft]).expect(unchanged)).await {
             Ok(_) => {
+                self.left().remove(name);
                 self.held().insert(name.into(), epoch);
                 Ok(Some(Claimed {
                     name: name.into(),
@@ -227,6 +243,10 @@ impl Ownership {
             epoch,
             incarnation,
         })
+    }
+
+    fn left(&self) -> std::sync::MutexGuard<'_, HashMap<String, u64>> {
+        self.0.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn held(&self) -> std::sync::MutexGuard<'_, HashMap<String, u64>> {

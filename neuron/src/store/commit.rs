@@ -108,8 +108,11 @@ impl<B: Backend + 'static> Committer<B> {
             reply: Reply::Now(reply),
         })?;
         if self.company.sought(limits::QUEUE_MAX - self.room.available_permits()) {
+            // A future that is dropped here has its batch committed all the same.
+            let mut unled = Unled(Some(self));
             // Those who are about to append do so first: one commit for all of them.
             tokio::task::yield_now().await;
+            unled.0 = None;
             if let Ok(outcome) = receipts.try_recv() {
                 // What waits by now is a group that only begins to gather.
                 return outcome;
@@ -200,12 +203,17 @@ impl<B: Backend + 'static> Committer<B> {
         self.refuse_inside()?;
         let mut guard = held(&self.backend);
         let backend = guard.as_mut().ok_or_else(closed)?;
-        backend.begin(true)?;
-        let outcome = work(backend).and_then(|value| self.make_durable(backend).map(|()| value));
+        let outcome = backend
+            .begin(true)
+            .and_then(|_| work(backend))
+            .and_then(|value| self.make_durable(backend).map(|()| value));
         match &outcome {
             Ok(_) => backend.rest(),
             Err(_) => backend.rollback(),
         }
+        drop(guard);
+        // Whoever appended meanwhile found the writer held and counts on its holder to look at the queue.
+        self.lead(Lead::Thread);
         outcome
     }
 
@@ -222,28 +230,28 @@ impl<B: Backend + 'static> Committer<B> {
                 // Whoever leads looks at the queue again after letting go.
                 Err(TryLockError::WouldBlock) => return,
             };
-            if held(&self.queue).is_empty() {
-                return;
-            }
-            let Some(backend) = guard.as_mut() else {
-                drop(guard);
-                return self.fail_all(&closed());
-            };
-            match backend.begin(lead != Lead::Task) {
-                Ok(true) => {
-                    *held(&self.leader) = Some(thread::current().id());
-                    self.commit_group(backend);
-                    *held(&self.leader) = None;
-                    backend.rest();
-                }
-                // Another process holds the store: a thread that may block waits for it, no task does.
-                Ok(false) => {
+            if !held(&self.queue).is_empty() {
+                let Some(backend) = guard.as_mut() else {
                     drop(guard);
-                    return self.hand_over();
+                    return self.fail_all(&closed());
+                };
+                match backend.begin(lead != Lead::Task) {
+                    Ok(true) => {
+                        *held(&self.leader) = Some(thread::current().id());
+                        self.commit_group(backend);
+                        *held(&self.leader) = None;
+                        backend.rest();
+                    }
+                    // Another process holds the store: a thread that may block waits for it, no task does.
+                    Ok(false) => {
+                        drop(guard);
+                        return self.hand_over();
+                    }
+                    Err(error) => self.fail_group(&error),
                 }
-                Err(error) => self.fail_group(&error),
             }
             drop(guard);
+            // Only now: who appended before this found the writer held, who appends after it finds it free.
             if held(&self.queue).is_empty() {
                 return;
             }
@@ -277,6 +285,9 @@ impl<B: Backend + 'static> Committer<B> {
             });
             // A later batch of this very group may name it; a failed commit takes the place back.
             waiting.place(&outcome);
+            if let Err(error) = &outcome {
+                held(&self.queue).refuse(&waiting, error);
+            }
             outcomes.push((waiting, outcome));
         }
         span.record("envelopes", rows.len());
@@ -284,12 +295,16 @@ impl<B: Backend + 'static> Committer<B> {
             for (waiting, outcome) in &mut outcomes {
                 *outcome = Err(error.clone());
                 waiting.place(outcome);
+                held(&self.queue).refuse(waiting, &error);
             }
             rows.clear();
         }
+        for (waiting, _) in &outcomes {
+            waiting.confirm();
+        }
         self.publish(&rows);
         for (waiting, outcome) in outcomes {
-            self.settle(waiting, outcome);
+            Self::settle(waiting, outcome);
         }
     }
 
@@ -324,12 +339,9 @@ impl<B: Backend + 'static> Committer<B> {
         });
     }
 
-    fn settle(&self, mut waiting: Waiting, outcome: Outcome) {
+    fn settle(mut waiting: Waiting, outcome: Outcome) {
         if let Some(then) = waiting.batch.then.0.take() {
             then(&outcome);
-        }
-        if let (Reply::Deferred(_), Err(error)) = (&waiting.reply, &outcome) {
-            held(&self.queue).refuse(&waiting, error.clone());
         }
         if let Reply::Now(reply) = waiting.reply {
             // An appender that no longer listens has its batch committed all the same.
@@ -348,7 +360,19 @@ impl<B: Backend + 'static> Committer<B> {
         for waiting in group {
             let outcome = Err(error.clone());
             waiting.place(&outcome);
-            self.settle(waiting, outcome);
+            held(&self.queue).refuse(&waiting, error);
+            Self::settle(waiting, outcome);
+        }
+    }
+}
+
+/// Hands the lead over if it is dropped before somebody took it.
+struct Unled<'a, B: Backend + 'static>(Option<&'a Committer<B>>);
+
+impl<B: Backend + 'static> Drop for Unled<'_, B> {
+    fn drop(&mut self) {
+        if let Some(committer) = self.0 {
+            committer.hand_over();
         }
     }
 }

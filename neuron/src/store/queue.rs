@@ -34,8 +34,9 @@ pub(super) enum Put {
 #[derive(Default)]
 pub(super) struct Queue {
     waiting: VecDeque<Waiting>,
-    /// An owner whose deferred append was refused hears of it with its next append.
-    refused: HashMap<Option<String>, Error>,
+    /// An owner whose deferred append was refused hears of it with its next append. By owned name, with the epoch: who
+    /// owns the name anew has lost nothing.
+    refused: HashMap<Option<String>, (u64, Error)>,
     /// Something is deferred that no append may take along.
     pub(super) unflushed: bool,
     /// Whoever led gave the lead to the thread that stands by.
@@ -92,17 +93,33 @@ impl Queue {
         if self.refused.is_empty() {
             return None;
         }
-        self.refused.remove(&waiting.owner())
+        let (name, epoch) = waiting.owner();
+        self.refused
+            .remove(&name)
+            .filter(|(since, _)| *since == epoch)
+            .map(|(_, error)| error)
     }
 
-    pub(super) fn refuse(&mut self, waiting: &Waiting, error: Error) {
-        self.refused.insert(waiting.owner(), error);
+    /// Remembers the refusal of a deferred append. An appender that waits hears of its own at once.
+    pub(super) fn refuse(&mut self, waiting: &Waiting, error: &Error) {
+        if let Reply::Deferred(_) = waiting.reply {
+            let (name, epoch) = waiting.owner();
+            self.refused.insert(name, (epoch, error.clone()));
+        }
     }
 }
 
 impl Waiting {
-    fn owner(&self) -> Option<String> {
-        self.batch.owner.as_ref().map(|(name, _)| name.clone())
+    fn owner(&self) -> (Option<String>, u64) {
+        let owner = self.batch.owner.as_ref();
+        owner.map_or((None, 0), |(name, epoch)| (Some(name.clone()), *epoch))
+    }
+
+    /// The places of a deferred append are there for all to see, once its commit has succeeded or failed.
+    pub(super) fn confirm(&self) {
+        if let Reply::Deferred(handles) = &self.reply {
+            handles.iter().for_each(Deferred::confirm);
+        }
     }
 
     /// Fills in the handles of a deferred append.

@@ -40,6 +40,9 @@ pub(crate) struct Standing {
     first: usize,
 }
 
+/// By owned name, with the epoch of the refused append.
+type Unheard = HashMap<Option<u8>, (Option<u64>, Outcome)>;
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
     /// Both handles are one.
@@ -48,7 +51,7 @@ pub(crate) struct Model {
     pub(crate) standing: Vec<Standing>,
     pub(crate) now: i64,
     /// What the owner of a refused deferred append has still to hear, by handle.
-    unheard: [HashMap<Option<u8>, Outcome>; 2],
+    unheard: [Unheard; 2],
     /// How many rows stood when the present group was made: what a cause may name by its id.
     base: usize,
     /// The batch that an `Again` step gave, for the store to give too.
@@ -130,9 +133,12 @@ impl Model {
         let before = self.clone();
         let mut outcomes: Vec<Outcome> = Vec::new();
         for batch in batches {
-            let owner = batch.owner.map(|(name, _)| name);
-            let unheard = self.unheard[handle].remove(&owner);
-            outcomes.push(unheard.unwrap_or_else(|| self.batch(batch)));
+            let unheard = self.hear(handle, batch);
+            let outcome = unheard.unwrap_or_else(|| self.batch(batch));
+            if deferred && !matches!(outcome, Outcome::Stands(..)) {
+                self.refuse(handle, batch, &outcome);
+            }
+            outcomes.push(outcome);
         }
         if broken && self.rows.len() > before.rows.len() {
             let unheard = std::mem::take(&mut self.unheard);
@@ -142,15 +148,23 @@ impl Model {
                 ..before
             };
             outcomes.fill(Outcome::Full);
-        }
-        if deferred {
-            for (batch, outcome) in batches.iter().zip(&outcomes) {
-                if !matches!(outcome, Outcome::Stands(..)) {
-                    self.unheard[handle].insert(batch.owner.map(|(name, _)| name), outcome.clone());
-                }
+            for batch in batches.iter().filter(|_| deferred) {
+                self.refuse(handle, batch, &Outcome::Full);
             }
         }
         outcomes
+    }
+
+    /// What the owner has still to hear; who owns the name under another epoch hears nothing of it.
+    fn hear(&mut self, handle: usize, batch: &Batch) -> Option<Outcome> {
+        let (name, epoch) = batch.owner.unzip();
+        let (since, outcome) = self.unheard[handle].remove(&name)?;
+        (since == epoch).then_some(outcome)
+    }
+
+    fn refuse(&mut self, handle: usize, batch: &Batch, outcome: &Outcome) {
+        let (name, epoch) = batch.owner.unzip();
+        self.unheard[handle].insert(name, (epoch, outcome.clone()));
     }
 
     fn batch(&mut self, batch: &Batch) -> Outcome {

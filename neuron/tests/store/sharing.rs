@@ -10,9 +10,9 @@ use std::{
     time::Duration,
 };
 
-use futures::executor::block_on;
+use futures::{FutureExt as _, executor::block_on};
 use neuron::{
-    Append, Error, ErrorKind, Expectation, Millis,
+    Append, Deferred, Digest, Error, ErrorKind, Expectation, Millis,
     store::{Durability, Fault, Options, Point, Sqlite, Store, conformance},
 };
 use rusqlite::Connection;
@@ -110,6 +110,82 @@ fn stopped(path: &Path) -> (std::thread::JoinHandle<Sqlite>, Sender<()>) {
     });
     seen.recv().unwrap();
     (thread, go_on)
+}
+
+/// Shows what is known of deferred appends while a commit is under way.
+#[derive(Debug, Default)]
+struct Peek {
+    handles: Mutex<Vec<Deferred>>,
+    seen: Mutex<Vec<bool>>,
+}
+
+impl Fault for Peek {
+    fn at(&self, point: Point) -> Result<(), Error> {
+        if point == Point::BeforeCommit {
+            let places = self
+                .handles
+                .lock()
+                .unwrap()
+                .iter()
+                .map(|handle| handle.place().is_some())
+                .collect::<Vec<_>>();
+            self.seen.lock().unwrap().extend(places);
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_deferred_append_has_no_place_before_its_commit_is_durable() {
+    let folder = tempfile::tempdir().unwrap();
+    let peek = Arc::new(Peek::default());
+    let options = Options {
+        fault: Some(peek.clone()),
+        ..Options::default()
+    };
+    let store = Sqlite::open_apart(folder.path().join("peek.db"), options).unwrap();
+    let batch = conformance::batch(Append::of([draft("a", "1")]), Millis(1)).unwrap();
+    peek.handles.lock().unwrap().extend(store.defer(batch).unwrap());
+    store.flush();
+    assert_eq!(*peek.seen.lock().unwrap(), [false]);
+    assert!(peek.handles.lock().unwrap()[0].place().is_some());
+}
+
+#[test]
+fn an_append_that_met_an_artifact_being_written_is_committed_right_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let ((reached, seen), (go_on, told)) = (channel(), channel());
+    let fault = Stop {
+        reached: Mutex::new(Some(reached)),
+        go_on: Mutex::new(told),
+    };
+    let options = Options {
+        fault: Some(Arc::new(fault)),
+        ..Options::default()
+    };
+    let store = Sqlite::open_apart(folder.path().join("blob.db"), options).unwrap();
+    let chunk: Arc<[u8]> = Arc::from(*b"chunk");
+    std::thread::scope(|threads| {
+        let writing = threads.spawn(|| store.put_chunks(vec![(Digest::content(&chunk), chunk.clone())]));
+        seen.recv().unwrap();
+        let batch = conformance::batch(Append::of([draft("a", "1")]), Millis(1)).unwrap();
+        let mut append = store.append(batch);
+        // It lets others go first, then finds the writer held.
+        assert!((&mut append).now_or_never().is_none());
+        assert!((&mut append).now_or_never().is_none());
+        go_on.send(()).unwrap();
+        writing.join().unwrap().unwrap();
+        assert_eq!(append.now_or_never().unwrap().unwrap()[0].seq, 1);
+    });
+}
+
+#[test]
+fn an_append_whose_future_is_dropped_while_it_lets_others_go_first_is_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = apart(&folder.path().join("dropped.db"));
+    let batch = conformance::batch(Append::of([draft("a", "1")]), Millis(1)).unwrap();
+    assert!(store.append(batch).now_or_never().is_none());
+    block_on(store.tail().wait_for(|tail| *tail == 1)).unwrap();
 }
 
 #[test]

@@ -18,6 +18,14 @@ pub(super) const CASES: &[Case] = &[
         "a refused deferred append is told to its owner's next append, once",
         refusals,
     ),
+    (
+        "a refused deferred append is told to its owner's next append, in the same group too",
+        refusals_at_once,
+    ),
+    (
+        "a refused deferred append of an old owner is not told to the new one",
+        refusals_of_old,
+    ),
     ("a deferred append commits by itself when nothing else does", alone),
     ("a flush commits what is deferred", flushed),
     ("an append returns though others never stop appending", endless),
@@ -72,6 +80,22 @@ fn refusals(f: &Fixture) -> Result<(), Error> {
     let named = draft("a", "x", "after it")?.parent(Parent::Deferred(handle));
     refused(f.append(Append::of([named])), ErrorKind::Conflict)?;
     same("rows", &f.rows()?.len(), &2)
+}
+
+fn refusals_at_once(f: &Fixture) -> Result<(), Error> {
+    let mine = || Ok::<_, Error>(Append::of([draft("a", "x", "mine")?]).owner("run:1", 0));
+    defer(f, mine()?.expect(Expectation::Head(topic("a")?, 5)))?;
+    defer(f, mine()?)?;
+    refused(f.append(mine()?), ErrorKind::Conflict)?;
+    same("rows", &f.rows()?.len(), &0)?;
+    f.append(mine()?).map(|_| ())
+}
+
+fn refusals_of_old(f: &Fixture) -> Result<(), Error> {
+    let owned = |epoch| Ok::<_, Error>(Append::of([draft("a", "x", "1")?]).owner("run:1", epoch));
+    defer(f, owned(7)?)?;
+    f.store.flush();
+    f.append(owned(0)?).map(|_| ())
 }
 
 fn alone(f: &Fixture) -> Result<(), Error> {

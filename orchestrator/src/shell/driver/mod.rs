@@ -56,29 +56,40 @@ pub(crate) struct Driver {
 impl Driver {
     /// Drives the run until it ends, or until this process may or can drive it no further.
     pub(crate) async fn drive(mut self) -> End {
-        let end = self.run_out().await;
-        if let Err(error) = &end
-            && self.state.conclusion().is_none()
-        {
-            tracing::warn!(%error, "the run is left without an end");
-            self.stop_all(error);
-        }
+        let end = match self.run_out().await {
+            Ok(end) => end,
+            Err(error) => {
+                self.leave(&error).await;
+                Err(error)
+            }
+        };
         self.engine.switchboard.disconnect(&self.id, &self.tokens);
         end
     }
 
-    async fn run_out(&mut self) -> End {
+    /// Leaves the run without an end: nothing of it goes on here, and whoever takes it up next does so under a new epoch,
+    /// so that work which has not stopped by then can append nothing.
+    async fn leave(&self, error: &Error) {
+        tracing::warn!(%error, "the run is left without an end");
+        self.stop_all(error);
+        if let Err(error) = self.engine.ownership.release(&self.owner.0).await {
+            tracing::debug!(%error, "the run could not be given back");
+        }
+    }
+
+    /// How the run has ended, as it stands on the log.
+    async fn run_out(&mut self) -> Result<End, Error> {
         self.engine.switchboard.connect_run(&self.id, &self.link);
         self.obey_standing_orders().await?;
         self.flush().await?;
         self.start_body().await?;
         loop {
             if let Some(conclusion) = self.state.conclusion() {
-                return match conclusion.clone() {
+                return Ok(match conclusion.clone() {
                     Conclusion::Completed => Ok(self.output.take().unwrap_or_else(Json::null)),
                     Conclusion::Failed(error) => Err(error),
                     Conclusion::Cancelled { because } => Err(cancelled(because)),
-                };
+                });
             }
             let signal = self.signals.recv().await;
             let signal = signal.ok_or_else(|| Error::new(ErrorKind::Misuse, "nobody signals the run's driver"))?;
