@@ -263,12 +263,18 @@ impl Journal for LedgerJournal {
                 let key = key.clone();
                 Box::pin(async move {
                     let mut subscription = subscription?;
+                    let mut last = None;
                     loop {
-                        let envelope = subscription.next().await?;
-                        if let Some(resolved) = ControlResolved::read(&envelope)?.filter(|resolved| resolved.key == key)
-                        {
-                            return Ok(ruled(resolved));
-                        }
+                        // Of several that stand already the last counts: a person may have corrected the first.
+                        let next = match subscription.try_next()? {
+                            Some(envelope) => envelope,
+                            None => match last.take() {
+                                Some(resolved) => return Ok(ruled(resolved)),
+                                None => subscription.next().await?,
+                            },
+                        };
+                        let resolved = ControlResolved::read(&next)?.filter(|resolved| resolved.key == key);
+                        last = resolved.or(last);
                     }
                 })
             };

@@ -40,6 +40,12 @@ impl Execution {
             Some(pos) => pos,
             None => self.doubted(reason).await?,
         };
+        let (step, key) = (self.entry.meta().name, &*self.key);
+        tracing::warn!(
+            step,
+            key,
+            "in doubt: the run waits for a ruling (`neuron waiting`, `neuron resolve`)"
+        );
         self.ruled(pos).await
     }
 

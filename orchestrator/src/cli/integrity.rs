@@ -81,7 +81,9 @@ impl Check {
         }
         let line = console.paint(Paint::Good, "extends it") + &format!(" by {}", count(more, "envelope"));
         console.line(&line)?;
-        console.line(&format!("head {head}"))
+        console.line(&format!("head {head}"))?;
+        console.say("ids were compared, not what stands behind them: that is for `neuron verify` to say");
+        Ok(())
     }
 }
 

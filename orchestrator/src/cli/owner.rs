@@ -40,9 +40,19 @@ pub(super) fn of(ledger: &Ledger, run: &RunId) -> Outcome<Option<Owner>> {
         return Ok(None);
     };
     // A process of another user cannot be asked, which shows that it is there.
-    let lives = matches!(process::test_kill_process(pid), Ok(()) | Err(Errno::PERM));
+    let lives = matches!(process::test_kill_process(pid), Ok(()) | Err(Errno::PERM)) && !is_dead(pid);
     Ok(lives.then(|| Owner {
         pid: pid.as_raw_nonzero().get(),
         incarnation: claimed.incarnation,
     }))
+}
+
+/// Whether a process that still has a number is dead, and only its parent has not looked yet.
+fn is_dead(pid: process::Pid) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).unwrap_or_default();
+    // The state follows the name, which stands in parentheses and may hold some itself.
+    let state = status
+        .rsplit_once(')')
+        .and_then(|(_, rest)| rest.trim_start().chars().next());
+    matches!(state, Some('Z' | 'X'))
 }

@@ -71,6 +71,7 @@ impl Audit {
             self.place(row)?;
             self.batch(row, &envelope)?;
             references(store, row, &envelope)?;
+            evidence(store, &envelope)?;
             self.schemas(&envelope)?;
             Ok(envelope)
         });
@@ -186,6 +187,25 @@ fn references(store: &dyn Store, row: &Row, envelope: &Envelope) -> Result<(), F
         )));
     };
     says("the column `cause`", &Shown(Some(found.pos)), &Shown(row.cause))
+}
+
+/// The families of types whose artifacts are always blobs of this store. What a user's envelope names may lie elsewhere.
+const OURS: [&str; 5] = ["orchestration.", "package.", "step.", "thread.", "artifact."];
+
+fn evidence(store: &dyn Store, envelope: &Envelope) -> Result<(), Fault> {
+    let kind = envelope.body.kind.as_str();
+    if !OURS.iter().any(|family| kind.starts_with(family)) {
+        return Ok(());
+    }
+    for artifact in &envelope.body.artifacts {
+        if let Some(hash) = &artifact.hash
+            && store.manifest(hash)?.is_none()
+        {
+            let name = &artifact.name;
+            return Err(Fault::Bad(format!("its artifact `{name}` ({hash}) is missing")));
+        }
+    }
+    Ok(())
 }
 
 #[derive(PartialEq)]
