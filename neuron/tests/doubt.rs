@@ -127,6 +127,8 @@ async fn fickle(cx: &Cx) -> Result<u32> {
     }
     let late = cx.timeout(Duration::from_secs(1), wire(cx, 5)).await;
     ping(cx).await?;
+    // That it was let go of rides with the next commit.
+    cx.sleep(Duration::from_secs(1)).await?;
     Ok(late.map_or(0, |_| 1))
 }
 
