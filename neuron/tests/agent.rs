@@ -17,7 +17,11 @@ use neuron::{
     step,
     store::{Memory, Select, Store},
     topic::catalog,
-    vocabulary::{Message as _, control::ControlCancelled, step::StepAbandoned},
+    vocabulary::{
+        Message as _,
+        control::{ControlCancelled, ControlResolved, StepRuling},
+        step::{StepAbandoned, StepDoubted},
+    },
 };
 
 static CHARGED: AtomicUsize = AtomicUsize::new(0);
@@ -128,6 +132,36 @@ async fn cut_after_any_commit_an_agent_gives_the_same_and_completes_nothing_twic
         );
     }
     assert_eq!(doubted, 1);
+}
+
+#[tokio::test]
+async fn of_several_rulings_on_one_step_the_last_one_counts() {
+    let _alone = ALONE.lock().await;
+    let whole = Memory::new().unwrap();
+    run(&ledger(whole.clone()), "pen").await.unwrap().unwrap();
+    let count = usize::try_from(whole.last().unwrap().0).unwrap();
+    // The payment's end is cut off, so its start is in doubt.
+    let ledger = ledger(whole.cut(count - 1).unwrap());
+    let waits = tokio::time::timeout(std::time::Duration::from_millis(50), run(&ledger, "pen")).await;
+    assert!(waits.is_err());
+    let reading = ledger.read(Select::Topic(place().topic)).newest_first();
+    let doubted = reading
+        .envelopes()
+        .map(Result::unwrap)
+        .find(|envelope| envelope.body.kind == "step.doubted");
+    let key = doubted.unwrap().decode::<StepDoubted>().unwrap().key;
+    for output in [r#""not a number""#, "77"] {
+        let output = Some(neuron::Json::parse(output).unwrap());
+        let ruling = ControlResolved {
+            key: key.clone(),
+            ruling: StepRuling::Done,
+            output,
+            because: None,
+        };
+        let draft = ruling.draft(place().control[0].clone(), Author::cli()).unwrap();
+        ledger.append(Append::of([draft])).await.unwrap();
+    }
+    assert_eq!(run(&ledger, "pen").await.unwrap(), Ok(77));
 }
 
 #[tokio::test]

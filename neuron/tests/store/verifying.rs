@@ -3,7 +3,8 @@
 use std::{fs, path::Path, sync::Arc};
 
 use neuron::{
-    Append, Cause, Digest, ErrorKind, Parent,
+    Append, Author, Cause, Digest, ErrorKind, Ledger, Parent, SystemClock,
+    pipeline::Pipeline,
     store::{
         Access, Manifest, Memory, Options, Sqlite, Store,
         verify::{self, Bad, Head},
@@ -338,5 +339,30 @@ fn an_index_that_disagrees_with_its_table_is_found() {
     assert!(
         error.kind() == ErrorKind::Corrupt && error.message().contains("damaged"),
         "{error}"
+    );
+}
+
+#[test]
+fn an_artifact_of_the_engine_that_is_gone_altogether_is_named_with_the_envelope_that_needs_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gone.db");
+    {
+        let store = Arc::new(Sqlite::open(&path, Options::default()).unwrap());
+        let ledger = Ledger::over(store, Arc::new(SystemClock), Pipeline::default()).unwrap();
+        let [old, new] = ["old", "new"].map(|text| ledger.store_blob(text.as_bytes()).unwrap());
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let author = Author::cli();
+        runtime
+            .block_on(ledger.supersede(&old, &new, "newer", &author))
+            .unwrap();
+    }
+    verify::verify(&open(&path)).unwrap();
+    tamper(&path, "DELETE FROM manifest; DELETE FROM chunk");
+    let bad = bad(&path);
+    assert_eq!((bad.pos, bad.topic.unwrap().as_str()), (1, "$artifacts"));
+    assert!(
+        bad.why.contains("artifact `superseded`") && bad.why.contains("missing"),
+        "{}",
+        bad.why
     );
 }

@@ -56,3 +56,19 @@ fn is_dead(pid: process::Pid) -> bool {
         .and_then(|(_, rest)| rest.trim_start().chars().next());
     matches!(state, Some('Z' | 'X'))
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+    #[test]
+    fn a_process_that_ended_and_was_not_looked_at_is_dead() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        // Waits for its end, and leaves it unburied.
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        assert!(super::is_dead(pid));
+        child.wait().unwrap();
+        assert!(!super::is_dead(rustix::process::getpid()));
+    }
+}
