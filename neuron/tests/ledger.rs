@@ -640,3 +640,17 @@ async fn a_body_that_lacks_what_its_contract_requires_is_refused() {
         .await
         .unwrap();
 }
+
+#[tokio::test]
+async fn a_callback_that_panics_takes_its_own_append_down_and_no_other() {
+    let world = world().await;
+    let (ledger, note) = (world.ledger.clone(), world.note("one"));
+    let panicking = Append::of([note]).then(|_| panic!("on purpose"));
+    assert!(
+        tokio::spawn(async move { ledger.append(panicking).await })
+            .await
+            .is_err()
+    );
+    world.take("two").await;
+    assert_eq!(world.texts(), ["one", "two"]);
+}

@@ -4,7 +4,7 @@
 use std::{
     fmt,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak},
-    thread::{self, JoinHandle, ThreadId},
+    thread::{self, JoinHandle},
     time::Instant,
 };
 
@@ -12,45 +12,20 @@ use tokio::sync::{Semaphore, oneshot, watch};
 
 use super::{
     Batch, Row,
+    backend::{Backend, Observer},
     company::Company,
     fault::{Fault, Point},
+    leader::{Lead, Leader},
     queue::{Outcome, Put, Queue, Reply, Waiting, closed},
-    seal::{self, Transaction},
+    seal,
 };
 use crate::{Clock, Deferred, Error, ErrorKind, Receipt, Result, limits};
-
-/// What a store must do so that batches can be committed to it in groups.
-pub(crate) trait Backend: Transaction + Send {
-    /// Opens the write transaction. Without `wait`, gives `false` if another process holds the store.
-    fn begin(&mut self, wait: bool) -> Result<bool, Error>;
-    /// Makes the transaction durable.
-    fn commit(&mut self) -> Result<(), Error>;
-    /// Undoes the transaction and forgets what was cached in it.
-    fn rollback(&mut self);
-    /// Does what can wait until the receipts have left. The transaction is over.
-    fn rest(&mut self) {}
-}
-
-/// Sees every committed row, in commit order, before the appender gets its receipt.
-pub(crate) type Observer = Box<dyn Fn(&[Arc<Row>]) + Send + Sync>;
-
-/// Who takes the lead.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Lead {
-    /// A task: it never waits for another process.
-    Task,
-    /// A thread that may.
-    Thread,
-    /// A thread that also waits for the present leader, so that all that waits is committed when it returns.
-    Flush,
-}
 
 /// The one way into a store.
 pub(crate) struct Committer<B> {
     /// None once the store is closed.
     backend: Mutex<Option<B>>,
-    /// The thread that commits, while it does: what it calls back must not wait for it.
-    leader: Mutex<Option<ThreadId>>,
+    leader: Leader,
     queue: Mutex<Queue>,
     wake: Condvar,
     standby: Mutex<Option<JoinHandle<()>>>,
@@ -71,7 +46,7 @@ impl<B: Backend + 'static> Committer<B> {
     pub(crate) fn new(backend: B, clock: Arc<dyn Clock>, fault: Option<Arc<dyn Fault>>, last: u64) -> Arc<Self> {
         Arc::new(Self {
             backend: Mutex::new(Some(backend)),
-            leader: Mutex::default(),
+            leader: Leader::default(),
             queue: Mutex::default(),
             wake: Condvar::new(),
             standby: Mutex::default(),
@@ -180,18 +155,18 @@ impl<B: Backend + 'static> Committer<B> {
     /// Commits all that waits, now.
     pub(crate) fn flush(&self) {
         // Whoever leads looks at the queue again anyway.
-        if !self.is_leading() {
+        if !self.is_inside() {
             self.lead(Lead::Flush);
         }
     }
 
-    /// Whether this very thread commits, so that it is called back by itself.
-    pub(crate) fn is_leading(&self) -> bool {
-        *held(&self.leader) == Some(thread::current().id())
+    /// Whether a call of this thread comes from its own commit.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.leader.is_this_thread()
     }
 
     fn refuse_inside(&self) -> Result<(), Error> {
-        if !self.is_leading() {
+        if !self.is_inside() {
             return Ok(());
         }
         let why = "a callback of a commit cannot wait for the next one: defer the append, or do it elsewhere";
@@ -237,9 +212,9 @@ impl<B: Backend + 'static> Committer<B> {
                 };
                 match backend.begin(lead != Lead::Task) {
                     Ok(true) => {
-                        *held(&self.leader) = Some(thread::current().id());
+                        let leading = self.leader.begin();
                         self.commit_group(backend);
-                        *held(&self.leader) = None;
+                        drop(leading);
                         backend.rest();
                     }
                     // Another process holds the store: a thread that may block waits for it, no task does.

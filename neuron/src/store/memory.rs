@@ -10,7 +10,8 @@ use tokio::sync::watch;
 
 use super::{
     Batch, Manifest, Page, Range, Row, Select, Store, TopicSummary,
-    commit::{Backend, Committer, Observer},
+    backend::{Backend, Observer},
+    commit::Committer,
     epoch_of,
     fault::Fault,
     prefix::Prefix,

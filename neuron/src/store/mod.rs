@@ -4,11 +4,13 @@
 //! transaction. Everything else here reads.
 
 mod append;
+mod backend;
 mod commit;
 mod company;
 #[cfg(feature = "testing")]
 pub mod conformance;
 mod fault;
+mod leader;
 mod memory;
 mod prefix;
 mod queue;
@@ -24,7 +26,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 pub use append::{Append, Batch, Expectation};
-pub(crate) use commit::Observer;
+pub(crate) use backend::Observer;
 pub use fault::{Crash, Fault, Point};
 pub use memory::Memory;
 pub use row::{Page, Range, Row, Select};

@@ -78,7 +78,7 @@ impl Drop for Core {
         drop(self.watch.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         self.pool.close();
         let Some(committer) = self.committer.take() else { return };
-        if committer.is_leading() {
+        if committer.is_inside() {
             // A callback let the last handle go: its own commit has to end before the file can be closed.
             let close = move || committer.close();
             if let Err(error) = std::thread::Builder::new().name("neuron-close".into()).spawn(close) {

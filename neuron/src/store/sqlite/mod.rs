@@ -29,10 +29,8 @@ use tokio::sync::watch as channel;
 
 use self::{core::Core, write::Writer};
 use super::{
-    Batch, Manifest, Page, Range, Row, Select, Store, TopicSummary,
-    commit::{Committer, Observer},
-    missing_chunk,
-    prefix::Prefix,
+    Batch, Manifest, Page, Range, Row, Select, Store, TopicSummary, backend::Observer, commit::Committer,
+    missing_chunk, prefix::Prefix,
 };
 use crate::{Deferred, Digest, Error, ErrorKind, Millis, Receipt, Result, Schema, SchemaRef, Topic, limits};
 

@@ -17,7 +17,7 @@ use super::{
     lock::{Lock, Patience},
     number::unsigned,
 };
-use crate::{Error, Millis, Result, Topic, envelope::Kind, limits, store::commit::Backend};
+use crate::{Error, Millis, Result, Topic, envelope::Kind, limits, store::backend::Backend};
 
 /// Where a topic stands: its interned number, none before its first envelope, and its last `seq`.
 #[derive(Clone, Copy, Debug)]
