@@ -205,7 +205,8 @@ impl<B: Backend + 'static> Committer<B> {
                 // Whoever leads looks at the queue again after letting go.
                 Err(TryLockError::WouldBlock) => return,
             };
-            if !held(&self.queue).is_empty() {
+            let idle = held(&self.queue).is_empty();
+            if !idle {
                 let Some(backend) = guard.as_mut() else {
                     drop(guard);
                     return self.fail_all(&closed());
@@ -226,8 +227,9 @@ impl<B: Backend + 'static> Committer<B> {
                 }
             }
             drop(guard);
-            // Only now: who appended before this found the writer held, who appends after it finds it free.
-            if held(&self.queue).is_empty() {
+            // Only now: who appended before this found the writer held, who appends after it finds it free. Another may
+            // have taken the last group meanwhile; a flush waits for it, by finding the writer free and nothing queued.
+            if held(&self.queue).is_empty() && (idle || lead != Lead::Flush) {
                 return;
             }
         }
