@@ -127,7 +127,7 @@ pub fn write<M, F: PlanFn<M>>(function: F, inputs: &[Input]) -> Result<Option<Wr
 /// another output than the agent's.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn outline<D: Def, M, F>(function: F, inputs: &[Input]) -> Result<Option<Written>, Error>
 where
     F: PlanFn<M, Args = D::Args, Output = D::Output>,

@@ -9,12 +9,12 @@ use crate::{
 pub enum Command {
     /// Append this.
     Record(Fact),
-    /// Ask the package for its plan, with the inputs that are there, and come back with [`Event::Planned`].
+    /// Ask the package for its plan, with the inputs that are there, and come back with [`Event::Planned`](super::Event::Planned).
     Plan {
         /// The package.
         package: Key,
     },
-    /// Run it, and come back with [`Event::Ended`].
+    /// Run it, and come back with [`Event::Ended`](super::Event::Ended).
     Start {
         /// The package.
         package: Key,
@@ -45,7 +45,7 @@ pub enum Command {
         /// The package.
         package: Key,
     },
-    /// It runs: stop it, and come back with [`Event::Ended`].
+    /// It runs: stop it, and come back with [`Event::Ended`](super::Event::Ended).
     Stop {
         /// The package.
         package: Key,

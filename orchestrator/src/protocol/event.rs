@@ -18,7 +18,7 @@ pub enum Event {
         /// The packages, in order.
         packages: Vec<Assignment>,
     },
-    /// What [`Command::Plan`] gave.
+    /// What [`Command::Plan`](super::Command::Plan) gave.
     Planned {
         /// The package.
         package: Key,

@@ -37,7 +37,7 @@ impl Neuron {
     /// they are run again, or by [`Neuron::recover`] and [`Neuron::serve`].
     ///
     /// # Errors
-    /// As [`Sqlite::open`](neuron::store::Sqlite::open); [`ErrorKind::Misuse`] if two linked definitions have one name.
+    /// As [`Sqlite::open`](neuron::store::Sqlite::open); [`ErrorKind::Misuse`](neuron::ErrorKind::Misuse) if two linked definitions have one name.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::builder().open(path).await
     }

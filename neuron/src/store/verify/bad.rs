@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Digest, Error, ErrorKind, Topic};
 
-/// The first bad envelope; the detail of the error of [`verify`].
+/// The first bad envelope; the detail of the error of [`verify`](super::verify()).
 ///
 /// ```
 /// # use neuron::{Error, ErrorKind, store::verify::Bad};
