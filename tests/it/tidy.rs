@@ -145,14 +145,7 @@ impl Tree {
 
     /// No file speaks of the machine it was written on. The needles are in pieces so that this file holds none.
     fn machine_paths(&self) -> Vec<String> {
-        let needles = [
-            ["/wo", "rk/"],
-            ["/tmp/br", "ief"],
-            ["/ro", "ot/"],
-            ["/ho", "me/"],
-            ["/Us", "ers/"],
-        ]
-        .map(|it| it.concat());
+        let needles = [["/wo", "rk/"], ["/ro", "ot/"], ["/ho", "me/"], ["/Us", "ers/"]].map(|it| it.concat());
         let mut findings = Vec::new();
         for (path, text) in &self.0 {
             for (line, text) in (1..).zip(text.lines()) {
