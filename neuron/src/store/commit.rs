@@ -119,10 +119,9 @@ impl<B: Backend + 'static> Committer<B> {
             reply: Reply::Deferred(handles.clone()),
         };
         let put = held(&self.queue).defer(waiting)?;
-        match put {
-            Put::First => self.wake.notify_all(),
-            Put::More => {}
-            Put::Full => self.lead(Lead::Task),
+        // The thread that stands by looks often enough, so it is not woken: a step would pay for that each time.
+        if put == Put::Full {
+            self.lead(Lead::Task);
         }
         Ok(handles)
     }
@@ -250,7 +249,9 @@ impl<B: Backend + 'static> Committer<B> {
         let _entered = span.enter();
         let group = held(&self.queue).take_group();
         span.record("batches", group.len());
-        self.company.met(group.len());
+        // What is deferred rides along with whoever appends, and is no company.
+        self.company
+            .met(group.iter().filter(|waiting| waiting.is_awaited()).count());
         let mut rows: Vec<Arc<Row>> = Vec::new();
         let mut outcomes: Vec<(Waiting, Outcome)> = Vec::with_capacity(group.len());
         for waiting in group {
@@ -356,26 +357,27 @@ impl<B: Backend + 'static> Drop for Unled<'_, B> {
 
 /// Commits what was handed over at once, and what was deferred and nobody took along, in time.
 fn stand_by<B: Backend + 'static>(weak: &Weak<Committer<B>>) {
-    let mut flush_at: Option<Instant> = None;
+    // Half of the delay may pass before it is seen that something is deferred.
+    let look = limits::DEFERRED_DELAY_MAX / 2;
+    let mut seen: Option<(u64, Instant)> = None;
     while let Some(this) = weak.upgrade() {
         let mut queue = held(&this.queue);
         if queue.closed {
             return;
         }
-        if !queue.unflushed {
-            flush_at = None;
-        }
         let now = Instant::now();
-        let due = queue
-            .unflushed
-            .then(|| *flush_at.get_or_insert(now + limits::DEFERRED_DELAY_MAX));
+        seen = queue.unflushed().map(|since| match seen {
+            Some((known, at)) if known == since => (known, at),
+            _ => (since, now + look),
+        });
+        let due = seen.map(|(_, at)| at);
         if std::mem::take(&mut queue.handed_over) || due.is_some_and(|due| due <= now) {
             drop(queue);
             this.lead(Lead::Flush);
             continue;
         }
         // It also wakes now and then to see whether the store is gone.
-        let wait = due.map_or(limits::DEFERRED_DELAY_MAX, |due| due - now);
+        let wait = due.map_or(look, |due| due - now);
         drop(this.wake.wait_timeout(queue, wait));
     }
 }

@@ -21,11 +21,10 @@ pub(super) enum Reply {
 }
 
 /// How a deferred append was queued.
+#[derive(PartialEq, Eq)]
 pub(super) enum Put {
-    /// Nobody looks after it yet.
-    First,
-    /// Somebody does already.
-    More,
+    /// It waits for an append that takes it along.
+    Waits,
     /// A whole group waits, which is committed without further delay.
     Full,
 }
@@ -38,7 +37,9 @@ pub(super) struct Queue {
     /// owns the name anew has lost nothing.
     refused: HashMap<Option<String>, (u64, Error)>,
     /// Something is deferred that no append may take along.
-    pub(super) unflushed: bool,
+    unflushed: bool,
+    /// How often that has begun to be so.
+    begun: u64,
     /// Whoever led gave the lead to the thread that stands by.
     pub(super) handed_over: bool,
     pub(super) closed: bool,
@@ -61,12 +62,18 @@ impl Queue {
             return Err(Error::new(ErrorKind::TooLarge, why));
         }
         self.push(waiting)?;
-        let first = !std::mem::replace(&mut self.unflushed, true);
+        if !std::mem::replace(&mut self.unflushed, true) {
+            self.begun += 1;
+        }
         Ok(match self.waiting.len() {
             limits::GROUP_MAX.. => Put::Full,
-            _ if first => Put::First,
-            _ => Put::More,
+            _ => Put::Waits,
         })
+    }
+
+    /// The number of the time that something is deferred now; `None` if nothing is.
+    pub(super) fn unflushed(&self) -> Option<u64> {
+        self.unflushed.then_some(self.begun)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -110,6 +117,11 @@ impl Queue {
 }
 
 impl Waiting {
+    /// Whether somebody waits for its commit.
+    pub(super) fn is_awaited(&self) -> bool {
+        matches!(self.reply, Reply::Now(_))
+    }
+
     fn owner(&self) -> (Option<String>, u64) {
         let owner = self.batch.owner.as_ref();
         owner.map_or((None, 0), |(name, epoch)| (Some(name.clone()), *epoch))
