@@ -4,6 +4,7 @@
 //! ```text
 //! cargo bench -p neuron --bench engine
 //! NEURON_BENCH_ROWS=300000 cargo bench -p neuron --bench engine      # a smaller log, quicker
+//! NEURON_BENCH_ONLY=1,3 cargo bench -p neuron --bench engine          # some of the rows
 //! ```
 //!
 //! Absolute figures depend on the disk; the goals are ratios. Each figure is the best of several windows on both sides.
@@ -37,17 +38,26 @@ fn main() {
         .ok()
         .and_then(|rows| rows.parse().ok())
         .unwrap_or(3_000_000);
+    let only = std::env::var("NEURON_BENCH_ONLY").unwrap_or_default();
+    let only: Vec<&str> = only.split(',').filter(|row| !row.is_empty()).collect();
+    let asked = |row: &str| only.is_empty() || only.contains(&row);
     let mut table = table::Table::new();
     println!(
         "one commit of one row, bare rusqlite, FULL: {:.0} µs",
         baseline::lone_commit_us()
     );
     for durability in [Durability::PowerLoss, Durability::Process] {
-        table.row(steps::sequential(durability));
-        table.row(writers::sixty_four(durability));
+        if asked("1") {
+            table.row(steps::sequential(durability));
+        }
+        if asked("3") {
+            table.row(writers::sixty_four(durability));
+        }
     }
-    for row in grown::grown(rows) {
-        table.row(row);
+    if asked("4") || asked("5") {
+        for row in grown::grown(rows) {
+            table.row(row);
+        }
     }
     table.print();
 }
