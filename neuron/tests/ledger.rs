@@ -348,7 +348,7 @@ async fn a_committed_envelope_is_heard_on_the_bus() {
     let world = world().await;
     let mut listener = world.ledger.bus().listen(Pattern::new("notes.*").unwrap());
     let receipt = world.take("x").await;
-    assert_eq!(listener.next().await.unwrap().id, receipt.id);
+    assert_eq!(listener.next().await.unwrap().id(), receipt.id);
 }
 
 #[tokio::test]

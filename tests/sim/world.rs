@@ -124,7 +124,8 @@ impl World {
             tail.wait_for(|tail| *tail >= self.oracle.len()).await.unwrap();
             let mine = &mut self.actors[actor];
             while let Some(envelope) = mine.subscription.as_mut().unwrap().try_next().unwrap() {
-                mine.delivered.push((envelope.pos, envelope.topic, envelope.id));
+                mine.delivered
+                    .push((envelope.pos, envelope.topic.clone(), envelope.id()));
             }
             self.actors[actor].assert_in_order(self.oracle.log(), true);
         }
@@ -343,7 +344,8 @@ impl World {
         for _ in 0..count {
             let next = mine.subscription.as_mut().unwrap().try_next().unwrap();
             let Some(envelope) = next else { break };
-            mine.delivered.push((envelope.pos, envelope.topic, envelope.id));
+            mine.delivered
+                .push((envelope.pos, envelope.topic.clone(), envelope.id()));
         }
     }
 

@@ -1,6 +1,6 @@
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::OnceLock};
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use super::{Artifact, Author, Body, Header, Headers, Kind};
@@ -28,18 +28,14 @@ use crate::{Digest, ENVELOPE_CONTEXT, EnvelopeRef, Error, ErrorKind, Json, Milli
 ///     let _ = Count.apply(&mut counted, draft); // what has no place yet cannot be folded
 /// }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Debug)]
 pub struct Envelope {
     /// The topic it stands in.
     pub topic: Topic,
     /// Its place in the topic, from 1, without gaps.
     pub seq: u64,
     /// What it responds to in the same topic.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_seq: Option<u64>,
-    /// Hash of the canonical record.
-    pub id: Digest,
     /// Who wrote it.
     pub author: Author,
     /// When it was committed; never earlier than the envelope before it in the store.
@@ -49,8 +45,9 @@ pub struct Envelope {
     /// What it says.
     pub body: Body,
     /// Its place in the store, from 1, without gaps; 0 for an ephemeral envelope. No part of the record.
-    #[serde(skip)]
     pub pos: u64,
+    /// Known from the start where it was stored; an ephemeral envelope is hashed when somebody asks.
+    id: OnceLock<Digest>,
 }
 
 #[derive(Deserialize)]
@@ -135,7 +132,7 @@ impl Envelope {
                 .map_err(|error| unreadable(&error))?,
             seq: form.seq,
             parent_seq: form.parent_seq,
-            id,
+            id: id.into(),
             author: Author::new(form.author).map_err(|error| unreadable(&error))?,
             at: form.at,
             headers: Headers(headers.collect()),
@@ -149,6 +146,31 @@ impl Envelope {
                 artifacts: form.body.artifacts,
             },
             pos,
+        })
+    }
+
+    /// What was never stored: it has no `pos`, and no id until somebody asks.
+    pub(crate) fn ephemeral(topic: Topic, seq: u64, author: Author, at: Millis, headers: Headers, body: Body) -> Self {
+        Self {
+            topic,
+            seq,
+            parent_seq: None,
+            author,
+            at,
+            headers,
+            body,
+            pos: 0,
+            id: OnceLock::new(),
+        }
+    }
+
+    /// Hash of the canonical record. That of an ephemeral envelope is computed at the first call.
+    pub fn id(&self) -> Digest {
+        *self.id.get_or_init(|| {
+            // Only a copy that was changed by hand until it nests too deep has no record.
+            let record = self.record().ok();
+            let text = record.as_ref().map_or("", Json::as_str);
+            Digest::derive(ENVELOPE_CONTEXT, text.as_bytes())
         })
     }
 
@@ -185,7 +207,7 @@ impl Envelope {
     /// # Errors
     /// As [`Envelope::record`].
     pub fn is_intact(&self) -> Result<bool, Error> {
-        Ok(Digest::derive(ENVELOPE_CONTEXT, self.record()?.as_str().as_bytes()) == self.id)
+        Ok(Digest::derive(ENVELOPE_CONTEXT, self.record()?.as_str().as_bytes()) == self.id())
     }
 
     /// What names it, also from another topic.
@@ -193,7 +215,7 @@ impl Envelope {
         EnvelopeRef {
             topic: self.topic.clone(),
             seq: self.seq,
-            id: self.id,
+            id: self.id(),
         }
     }
 
@@ -215,5 +237,59 @@ impl Envelope {
         self.body
             .decode()
             .map_err(|error| error.context(format!("{} seq {}", self.topic, self.seq)))
+    }
+}
+
+impl PartialEq for Envelope {
+    fn eq(&self, other: &Self) -> bool {
+        let place = |of: &Self| (of.pos, of.seq, of.parent_seq, of.at);
+        place(self) == place(other)
+            && self.topic == other.topic
+            && self.author == other.author
+            && self.headers == other.headers
+            && self.body == other.body
+            && self.id() == other.id()
+    }
+}
+
+impl Eq for Envelope {}
+
+impl Serialize for Envelope {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Shown<'a> {
+            topic: &'a Topic,
+            seq: u64,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            parent_seq: Option<u64>,
+            id: Digest,
+            author: &'a Author,
+            at: Millis,
+            headers: &'a Headers,
+            body: &'a Body,
+        }
+        let Self {
+            topic,
+            seq,
+            parent_seq,
+            author,
+            at,
+            headers,
+            body,
+            pos: _,
+            id: _,
+        } = self;
+        Shown {
+            topic,
+            seq: *seq,
+            parent_seq: *parent_seq,
+            id: self.id(),
+            author,
+            at: *at,
+            headers,
+            body,
+        }
+        .serialize(serializer)
     }
 }

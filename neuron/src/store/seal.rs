@@ -77,7 +77,7 @@ fn repeated(key: &str, stored: &[Envelope], batch: &Batch) -> Result<Vec<Receipt
         let receipts = stored.iter().map(|envelope| Receipt {
             topic: envelope.topic.clone(),
             seq: envelope.seq,
-            id: envelope.id,
+            id: envelope.id(),
             pos: envelope.pos,
             at: envelope.at,
             deduplicated: true,
@@ -86,7 +86,7 @@ fn repeated(key: &str, stored: &[Envelope], batch: &Batch) -> Result<Vec<Receipt
     }
     let first = stored
         .first()
-        .map(|first| format!("{} seq {} (id {})", first.topic, first.seq, first.id));
+        .map(|first| format!("{} seq {} (id {})", first.topic, first.seq, first.id()));
     let first = first.unwrap_or_default();
     Err(Error::new(
         ErrorKind::IdempotencyConflict,

@@ -138,7 +138,11 @@ impl<'a> Tree<'a> {
 
     fn line(&self, at: usize, lead: &str, how: &str, console: &mut Console<'_>) -> Outcome {
         let envelope = &self.steps[at].envelope;
-        let (id, kind, place) = (envelope.id.to_string(), envelope.body.kind.as_str(), place_of(envelope));
+        let (id, kind, place) = (
+            envelope.id().to_string(),
+            envelope.body.kind.as_str(),
+            place_of(envelope),
+        );
         let gap = if how.is_empty() { "" } else { " " };
         let used = width(lead) + width(how) + gap.len() + SHORT + width(kind) + width(&place) + 6;
         let line = [

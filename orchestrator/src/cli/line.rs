@@ -52,7 +52,7 @@ impl Lines {
     /// Writes one envelope; on a terminal also the day, when it is another than before.
     pub(super) fn print(&mut self, envelope: &Envelope, console: &mut Console<'_>) -> Outcome {
         let time = self.time(envelope.at, console)?;
-        let id = envelope.id.to_string();
+        let id = envelope.id().to_string();
         let mut used = width(&time);
         let mut line = console.paint(Paint::Faint, &time);
         let kind = envelope.body.kind.as_str();

@@ -52,7 +52,7 @@ impl Show {
 
 fn facts(ledger: &Ledger, envelope: &Envelope, console: &mut Console<'_>) -> Outcome {
     let kind = envelope.body.kind.as_str();
-    fact("id", Paint::Plain, &envelope.id.to_string(), console)?;
+    fact("id", Paint::Plain, &envelope.id().to_string(), console)?;
     fact("type", paint_of(kind), kind, console)?;
     let place = format!("{} (pos {})", place_of(envelope), envelope.pos);
     fact("where", Paint::Strong, &place, console)?;

@@ -135,7 +135,7 @@ fn an_envelope_is_shown_whole() {
     assert_snapshot!("show_pipe", world.ask(&["show", "notes.today@1"]).whole());
     assert_snapshot!("show_reply", world.ask(&["show", "notes.replies@1"]).whole());
     assert_snapshot!("show_json", world.ask(&["show", "notes.today@1", "--json"]).whole());
-    let id = note.id.to_string();
+    let id = note.id().to_string();
     for name in [&id, &id[..6], &id[..10].to_uppercase()] {
         assert_eq!(
             world.ask(&["show", name]).whole(),

@@ -102,9 +102,9 @@ proptest! {
         prop_assert_eq!(&*witness.shown.lock().unwrap(), &acknowledged);
         let mut elsewhere = home.another().subscribe(everything, From::Start).unwrap();
         for (pos, id) in &acknowledged {
-            prop_assert_eq!(here.try_next().unwrap().map(|e| (e.pos, e.id)), Some((*pos, *id)));
-            prop_assert_eq!(elsewhere.try_next().unwrap().map(|e| (e.pos, e.id)), Some((*pos, *id)));
-            prop_assert_eq!(heard.try_next().unwrap().map(|e| e.id), Some(*id));
+            prop_assert_eq!(here.try_next().unwrap().map(|e| (e.pos, e.id())), Some((*pos, *id)));
+            prop_assert_eq!(elsewhere.try_next().unwrap().map(|e| (e.pos, e.id())), Some((*pos, *id)));
+            prop_assert_eq!(heard.try_next().unwrap().map(|e| e.id()), Some(*id));
         }
         prop_assert!(here.try_next().unwrap().is_none() && heard.try_next().unwrap().is_none());
         *witness.path.lock().unwrap() = None;

@@ -72,9 +72,9 @@ impl Driver {
         let facts = read.map_err(|error| Error::new(ErrorKind::Io, error))??;
         let Created { envelope, .. } = created;
         let receipt = Receipt {
-            topic: envelope.topic,
+            topic: envelope.topic.clone(),
             seq: envelope.seq,
-            id: envelope.id,
+            id: envelope.id(),
             pos: envelope.pos,
             at: envelope.at,
             deduplicated: false,
