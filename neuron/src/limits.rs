@@ -66,6 +66,8 @@ pub const MERGED_TOPICS_MAX: usize = 32;
 pub const QUOTED_BYTES_MAX: usize = 256;
 /// Recent envelopes kept in memory for live subscriptions; one that lags further reads the file.
 pub const RING_MAX: usize = 4_096;
+/// Bytes of the records of those envelopes; the oldest go first.
+pub const RING_BYTES_MAX: usize = 32 << 20;
 /// Envelopes that wait for one ephemeral subscriber; more are dropped and counted.
 pub const EPHEMERAL_QUEUE_MAX: usize = 1_024;
 /// Topics, keys and interned names whose heads are cached; the cache is emptied when full.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that fails is meant to panic")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use futures::{TryStreamExt as _, future::BoxFuture};
 use neuron::{
@@ -11,7 +11,7 @@ use neuron::{
     fold::Latest,
     ledger::From,
     pipeline::Pipeline,
-    store::{Batch, Manifest, Memory, Page, Range, Row, Select, Store, TopicSummary},
+    store::{Batch, Manifest, Memory, Observer, Page, Range, Row, Select, Store, TopicSummary},
 };
 use tokio::sync::watch;
 
@@ -53,7 +53,7 @@ impl Store for Sparse {
     fn flush(&self) {
         self.0.flush();
     }
-    fn observe(&self, observer: Box<dyn Fn(&[Arc<Row>]) + Send + Sync>) {
+    fn observe(&self, observer: Weak<dyn Observer>) {
         self.0.observe(observer);
     }
     fn tail(&self) -> watch::Receiver<u64> {

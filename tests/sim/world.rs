@@ -8,7 +8,7 @@ use neuron::{
     ledger::From,
     ownership::Ownership,
     pipeline::Pipeline,
-    store::{Point, Range, Row, Select, Store, verify},
+    store::{Observer, Point, Range, Row, Select, Store, verify},
 };
 use neuron_workspace::Dice;
 
@@ -25,6 +25,7 @@ const PATTERNS: [&str; 4] = ["sim.**", "sim.a", "sim.*", "sim.registers"];
 struct Process {
     ledger: Ledger,
     shown: Shown,
+    _watching: Arc<dyn Observer>,
 }
 
 pub(crate) struct World {
@@ -76,11 +77,16 @@ impl World {
             let store = self.disk.open();
             let shown = Shown::default();
             let into = shown.clone();
-            store.observe(Box::new(move |rows: &[Arc<Row>]| {
+            let watching: Arc<dyn Observer> = Arc::new(move |rows: &[Arc<Row>]| {
                 into.lock().unwrap().extend(rows.iter().map(|row| (row.pos, row.id)));
-            }));
+            });
+            store.observe(Arc::downgrade(&watching));
             let ledger = Ledger::over(store, self.clock.clone(), Pipeline::default()).unwrap();
-            self.processes.push(Process { ledger, shown });
+            self.processes.push(Process {
+                ledger,
+                shown,
+                _watching: watching,
+            });
         }
     }
 

@@ -4,6 +4,7 @@
 mod artifacts;
 mod headers;
 mod injected;
+mod live;
 mod reading;
 mod registry;
 mod subscription;
@@ -14,14 +15,15 @@ use std::{fmt, path::Path, sync::Arc};
 use crate::{
     Append, Author, Bus, Cause, Clock, Contract, Deferred, Draft, Envelope, EnvelopeRef, Error, ErrorKind, Expectation,
     Pattern, Receipt, Result, Topic,
-    bus::{self, Contracts, Ring, TopicDeclared},
+    bus::{self, Contracts, TopicDeclared},
     pipeline::Pipeline,
-    store::{Batch, INJECTED, Options, Row, Select, Sqlite, Store},
+    store::{Batch, INJECTED, Observer, Options, Select, Sqlite, Store},
     topic::catalog,
 };
 
 pub use artifacts::{ArtifactReader, ArtifactSettled, ArtifactSuperseded, Lineage};
 pub use injected::HeaderInjected;
+use live::Live;
 pub use reading::Reading;
 use registry::Registry;
 pub use subscription::{From, Subscription};
@@ -42,8 +44,7 @@ pub struct Ledger(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn Store>,
-    bus: Bus,
-    ring: Arc<Ring>,
+    live: Arc<Live>,
     contracts: Arc<Contracts>,
     registry: Registry,
     pipeline: Pipeline,
@@ -74,20 +75,13 @@ impl Ledger {
     pub fn over(store: Arc<dyn Store>, clock: Arc<dyn Clock>, pipeline: Pipeline) -> Result<Self, Error> {
         let contracts = Arc::new(Contracts::default());
         let bus = Bus::new(contracts.clone(), clock.clone());
-        let (last, _) = store.last()?;
-        let ring = Arc::new(Ring::new(last));
-        let (live, recent, known) = (bus.clone(), ring.clone(), contracts.clone());
-        store.observe(Box::new(move |rows| {
-            rows.iter()
-                .filter(|row| row.topic == catalog::topics())
-                .for_each(|row| learn(&known, row));
-            recent.push(rows);
-            live.deliver_rows(rows);
-        }));
+        let live = Arc::new(Live::new(bus, contracts.clone()));
+        let observer: Arc<dyn Observer> = live.clone();
+        store.observe(Arc::downgrade(&observer));
+        live.begin(store.last()?.0);
         let ledger = Self(Arc::new(Inner {
             store,
-            bus,
-            ring,
+            live,
             contracts,
             registry: Registry::default(),
             pipeline,
@@ -103,7 +97,7 @@ impl Ledger {
 
     /// The live wire of this process.
     pub fn bus(&self) -> &Bus {
-        &self.0.bus
+        &self.0.live.bus
     }
 
     /// The store of record.
@@ -251,13 +245,6 @@ impl Ledger {
     /// The cause that a draft gives to name this envelope.
     pub fn cause(envelope: &Envelope) -> Cause {
         Cause::Envelope(envelope.reference())
-    }
-}
-
-fn learn(contracts: &Contracts, row: &Row) {
-    // A row that was just committed decodes; one that does not is found by `verify`.
-    if let Ok(declared) = row.envelope().and_then(|envelope| envelope.decode()) {
-        contracts.learn(row.pos, declared);
     }
 }
 

@@ -2,9 +2,9 @@ use std::{collections::VecDeque, sync::Arc};
 
 use tokio::sync::watch;
 
-use super::Ledger;
+use super::{Ledger, live::Wait};
 use crate::{
-    Envelope, Error, ErrorKind, Pattern, Result,
+    Envelope, Error, Pattern, Result,
     store::{Range, Row, Select},
 };
 
@@ -20,13 +20,14 @@ pub enum From {
 }
 
 /// A durable subscription: a cursor over the log. It catches up, then goes on live, without gap and without an unbounded
-/// buffer; commits of other processes are seen within 50 ms.
+/// buffer; commits of other processes are seen within 50 ms. A commit wakes it only if it may hold something for it.
 pub struct Subscription {
     ledger: Ledger,
     pattern: Pattern,
     select: Select,
     next: u64,
     tail: watch::Receiver<u64>,
+    wait: Wait,
     page: VecDeque<Arc<Row>>,
 }
 
@@ -36,6 +37,8 @@ impl Ledger {
     /// # Errors
     /// A kind of the disk.
     pub fn subscribe(&self, pattern: Pattern, from: From) -> Result<Subscription, Error> {
+        let tail = self.0.store.tail();
+        let wait = self.0.live.wait_for(&pattern, *tail.borrow());
         let next = match from {
             From::Start => 1,
             From::Now => self.0.store.last()?.0 + 1,
@@ -44,13 +47,13 @@ impl Ledger {
         let select = pattern
             .literal()
             .map_or_else(|| Select::Pattern(pattern.clone()), Select::Topic);
-        let tail = self.0.store.tail();
         Ok(Subscription {
             ledger: self.clone(),
             pattern,
             select,
             next,
             tail,
+            wait,
             page: VecDeque::new(),
         })
     }
@@ -60,17 +63,19 @@ impl Subscription {
     /// The next envelope. Dropping the future loses nothing.
     ///
     /// # Errors
-    /// A kind of the disk, or [`ErrorKind::Corrupt`].
+    /// A kind of the disk, or [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt).
     pub async fn next(&mut self) -> Result<Envelope, Error> {
         loop {
             if let Some(row) = self.page.pop_front() {
                 return row.envelope();
             }
-            let tail = *self.tail.borrow_and_update();
-            if self.next <= tail {
+            let due = self.wait.due();
+            if self.next <= due {
+                // What is due is committed, also where the tail does not say so yet.
+                let tail = due.max(*self.tail.borrow());
                 self.read(tail)?;
-            } else if self.tail.changed().await.is_err() {
-                return Err(Error::new(ErrorKind::Io, "the store is closed"));
+            } else {
+                self.wait.changed().await;
             }
         }
     }
@@ -84,7 +89,12 @@ impl Subscription {
             if let Some(row) = self.page.pop_front() {
                 return row.envelope().map(Some);
             }
-            let tail = *self.tail.borrow_and_update();
+            // First the tail: what is due by then is not passed over.
+            let tail = *self.tail.borrow();
+            if let Some(passed) = self.wait.passed(self.next) {
+                self.next = self.next.max(passed + 1);
+            }
+            let tail = tail.max(self.wait.due());
             if self.next > tail {
                 return Ok(None);
             }
@@ -92,13 +102,17 @@ impl Subscription {
         }
     }
 
-    /// The `pos` before which everything that matches has been delivered or waits in this cursor's page.
+    /// The `pos` up to which everything that matches has been delivered. It moves on while nothing comes that matches,
+    /// although nothing wakes the subscription then.
     pub fn position(&self) -> u64 {
-        self.page.front().map_or(self.next, |row| row.pos) - 1
+        match self.page.front() {
+            Some(row) => row.pos - 1,
+            None => self.wait.passed(self.next).unwrap_or(0).max(self.next - 1),
+        }
     }
 
     fn read(&mut self, tail: u64) -> Result<(), Error> {
-        if let Some(rows) = self.ledger.0.ring.rows(self.next, tail) {
+        if let Some(rows) = self.ledger.0.live.ring.rows(self.next, tail) {
             self.next = rows.last().map_or(self.next, |row| row.pos + 1);
             self.page
                 .extend(rows.into_iter().filter(|row| self.pattern.matches(&row.topic)));

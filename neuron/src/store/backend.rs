@@ -1,8 +1,6 @@
 //! What group commit asks of a store.
 
-use std::sync::Arc;
-
-use super::{Row, seal::Transaction};
+use super::seal::Transaction;
 use crate::{Error, Result};
 
 /// What a store must do so that batches can be committed to it in groups.
@@ -16,6 +14,3 @@ pub(crate) trait Backend: Transaction + Send {
     /// Does what can wait until the receipts have left. The transaction is over.
     fn rest(&mut self) {}
 }
-
-/// Sees every committed row, in commit order, before the appender gets its receipt.
-pub(crate) type Observer = Box<dyn Fn(&[Arc<Row>]) + Send + Sync>;

@@ -12,10 +12,11 @@ use tokio::sync::{Semaphore, oneshot, watch};
 
 use super::{
     Batch, Row,
-    backend::{Backend, Observer},
+    backend::Backend,
     company::Company,
     fault::{Fault, Point},
     leader::{Lead, Leader},
+    observer::Observers,
     queue::{Outcome, Put, Queue, Reply, Waiting, closed},
     seal,
 };
@@ -32,7 +33,7 @@ pub(crate) struct Committer<B> {
     room: Arc<Semaphore>,
     clock: Arc<dyn Clock>,
     fault: Option<Arc<dyn Fault>>,
-    observers: Mutex<Vec<Observer>>,
+    observers: Arc<Observers>,
     tail: watch::Sender<u64>,
     company: Company,
 }
@@ -53,7 +54,7 @@ impl<B: Backend + 'static> Committer<B> {
             room: Arc::new(Semaphore::new(limits::QUEUE_MAX)),
             clock,
             fault,
-            observers: Mutex::default(),
+            observers: Arc::default(),
             tail: watch::Sender::new(last),
             company: Company::default(),
         })
@@ -69,8 +70,9 @@ impl<B: Backend + 'static> Committer<B> {
         (self.clock.clone(), self.fault.clone())
     }
 
-    pub(crate) fn observe(&self, observer: Observer) {
-        held(&self.observers).push(observer);
+    /// Who is told of commits.
+    pub(crate) fn observers(&self) -> &Arc<Observers> {
+        &self.observers
     }
 
     /// Appends and waits for the commit. Dropping the future does not take the batch back.
@@ -307,9 +309,7 @@ impl<B: Backend + 'static> Committer<B> {
 
     fn publish(&self, rows: &[Arc<Row>]) {
         let Some(last) = rows.last() else { return };
-        for observer in held(&self.observers).iter() {
-            observer(rows);
-        }
+        self.observers.committed(rows);
         self.tail.send_if_modified(|tail| {
             let newer = last.pos > *tail;
             *tail = last.pos.max(*tail);

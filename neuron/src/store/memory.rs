@@ -2,20 +2,15 @@
 
 use std::{
     collections::{BTreeMap, HashMap},
-    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak},
 };
 
 use futures::future::BoxFuture;
 use tokio::sync::watch;
 
 use super::{
-    Batch, Manifest, Page, Range, Row, Select, Store, TopicSummary,
-    backend::{Backend, Observer},
-    commit::Committer,
-    epoch_of,
-    fault::Fault,
-    prefix::Prefix,
-    seal::Transaction,
+    Batch, Manifest, Page, Range, Row, Select, Store, TopicSummary, backend::Backend, commit::Committer, epoch_of,
+    fault::Fault, observer::Observer, prefix::Prefix, seal::Transaction,
 };
 use crate::{
     Clock, Deferred, Digest, Envelope, Error, Millis, Receipt, Result, Schema, SchemaRef, SystemClock, Topic,
@@ -243,8 +238,8 @@ impl Store for Memory {
         self.committer.flush();
     }
 
-    fn observe(&self, observer: Observer) {
-        self.committer.observe(observer);
+    fn observe(&self, observer: Weak<dyn Observer>) {
+        self.committer.observers().add(observer);
     }
 
     fn tail(&self) -> watch::Receiver<u64> {

@@ -12,6 +12,7 @@ pub mod conformance;
 mod fault;
 mod leader;
 mod memory;
+mod observer;
 mod prefix;
 mod queue;
 mod row;
@@ -19,16 +20,20 @@ mod seal;
 mod sqlite;
 pub mod verify;
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{
+    fmt,
+    path::Path,
+    sync::{Arc, Weak},
+};
 
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use tokio::sync::watch;
 
 pub use append::{Append, Batch, Expectation};
-pub(crate) use backend::Observer;
 pub use fault::{Crash, Fault, Point};
 pub use memory::Memory;
+pub use observer::Observer;
 pub use row::{Page, Range, Row, Select};
 pub(crate) use seal::INJECTED;
 pub use sqlite::{Access, Durability, Options, Sqlite};
@@ -85,8 +90,8 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     fn defer(&self, batch: Batch) -> Result<Vec<Deferred>, Error>;
     /// Commits what is deferred, now. Blocks.
     fn flush(&self);
-    /// Adds an observer of committed rows.
-    fn observe(&self, observer: Observer);
+    /// Adds an observer of commits, for as long as it lives.
+    fn observe(&self, observer: Weak<dyn Observer>);
     /// The last `pos` that may be read; changes when this process commits, and within 50 ms when another does.
     fn tail(&self) -> watch::Receiver<u64>;
     /// The last `pos` and its `at`.

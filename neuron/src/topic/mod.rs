@@ -5,9 +5,11 @@
 
 pub mod catalog;
 mod contract;
+mod index;
 mod name;
 mod pattern;
 
 pub use contract::Contract;
+pub(crate) use index::Index;
 pub use name::Topic;
 pub use pattern::Pattern;

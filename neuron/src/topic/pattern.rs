@@ -70,9 +70,14 @@ impl Pattern {
         Topic::new(&*self.0).ok()
     }
 
+    /// Whether it is [`Pattern::all`].
+    pub(crate) fn is_all(&self) -> bool {
+        &*self.0 == ALL
+    }
+
     /// Whether it selects `topic`.
     pub fn matches(&self, topic: &Topic) -> bool {
-        if &*self.0 == ALL {
+        if self.is_all() {
             return !topic.is_reserved();
         }
         if self.0.starts_with('/') != topic.as_str().starts_with('/') {

@@ -66,7 +66,7 @@ fn a_commit_of_another_process_moves_the_tail_and_reaches_no_observer() {
     let (one, two) = (apart(&path), apart(&path));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let rows = seen.clone();
-    conformance::observe(&one, move |row| rows.lock().unwrap().push(row.pos));
+    let _watching = conformance::observe(&one, move |row| rows.lock().unwrap().push(row.pos));
     say(&two, "a", "1");
     block_on(one.tail().wait_for(|tail| *tail == 1)).unwrap();
     say(&one, "a", "2");

@@ -69,6 +69,7 @@ const BOUNDS: &[(&str, Reached)] = &[
     ("ID_MATCHES_MAX", Told(ids)),
     ("QUOTED_BYTES_MAX", Told(quoted)),
     ("RING_MAX", In("tests/it/laws/control.rs")),
+    ("RING_BYTES_MAX", In("neuron/src/bus/ring.rs")),
     ("EPHEMERAL_QUEUE_MAX", In("tests/it/laws/ephemeral.rs")),
     ("CACHED_HEADS_MAX", Within),
     ("CACHED_VALIDATORS_MAX", Within),

@@ -11,7 +11,7 @@ use std::{
 use neuron::{
     Append, Digest, Error, ErrorKind, ManualClock, Pattern, Result,
     ledger::From,
-    store::{Access, Durability, Fault, Options, Point, Row, Sqlite, Store},
+    store::{Access, Durability, Fault, Observer, Options, Point, Row, Sqlite, Store},
 };
 use proptest::{collection::vec, prelude::any, prop_assert, prop_assert_eq, proptest};
 
@@ -84,9 +84,10 @@ proptest! {
         let home = Home::with(Backend::Sqlite, Some(witness.clone()));
         witness.durable.store(home.ledger.store().last().unwrap().0, Ordering::SeqCst);
         let shown = witness.shown.clone();
-        home.ledger.store().observe(Box::new(move |rows: &[Arc<Row>]| {
+        let watching: Arc<dyn Observer> = Arc::new(move |rows: &[Arc<Row>]| {
             shown.lock().unwrap().extend(rows.iter().map(|row| (row.pos, row.id)));
-        }));
+        });
+        home.ledger.store().observe(Arc::downgrade(&watching));
         *witness.path.lock().unwrap() = Some(home.path());
         let everything = Pattern::new("law.*").unwrap();
         let mut here = home.ledger.subscribe(everything.clone(), From::Start).unwrap();
@@ -120,9 +121,10 @@ fn an_appender_has_its_receipt_only_after_every_observer_has_seen_the_rows() {
         let home = Home::new(backend);
         let seen = Arc::new(AtomicU64::new(0));
         let into = seen.clone();
-        home.ledger.store().observe(Box::new(move |rows: &[Arc<Row>]| {
+        let watching: Arc<dyn Observer> = Arc::new(move |rows: &[Arc<Row>]| {
             into.store(rows.last().unwrap().pos, Ordering::SeqCst);
-        }));
+        });
+        home.ledger.store().observe(Arc::downgrade(&watching));
         for text in ["one", "two"] {
             let receipts = home.ledger.append_blocking(Append::of([note(text)])).unwrap();
             assert_eq!(seen.load(Ordering::SeqCst), receipts[0].pos);

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     Append, Author, Clock as _, Draft, Envelope, Error, ErrorKind, Json, ManualClock, Millis, Receipt, Result, Topic,
-    store::{Batch, Fault, Point, Range, Row, Select, Store},
+    store::{Batch, Fault, Observer, Point, Range, Row, Select, Store},
 };
 
 /// What a store under test is made with.
@@ -65,8 +65,13 @@ pub fn batch(append: Append, now: Millis) -> Result<Batch, Error> {
 }
 
 /// Shows `see` every row that this process commits to `store`, before the appender is told.
-pub fn observe(store: &dyn Store, see: impl Fn(&Row) + Send + Sync + 'static) {
-    store.observe(Box::new(move |rows| rows.iter().for_each(|row| see(row))));
+///
+/// Dropping what it gives ends that.
+#[must_use]
+pub fn observe(store: &dyn Store, see: impl Fn(&Row) + Send + Sync + 'static) -> Arc<dyn Observer> {
+    let observer: Arc<dyn Observer> = Arc::new(move |rows: &[Arc<Row>]| rows.iter().for_each(|row| see(row)));
+    store.observe(Arc::downgrade(&observer));
+    observer
 }
 
 pub(super) type Case = (&'static str, fn(&Fixture) -> Result<(), Error>);

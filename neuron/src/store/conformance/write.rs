@@ -6,7 +6,7 @@ use super::fixture::{Case, Fixture, Seen, batch, draft, refused, same, topic, wr
 use crate::{
     Append, Author, Cause, Clock as _, Digest, Draft, ENVELOPE_CONTEXT, EnvelopeRef, Error, ErrorKind, Expectation,
     Json, Millis, Parent, Result, limits,
-    store::{INJECTED, epoch_of},
+    store::{INJECTED, Observer, Row, epoch_of},
     topic::catalog,
 };
 
@@ -165,14 +165,15 @@ fn fenced(f: &Fixture) -> Result<(), Error> {
 fn order(f: &Fixture) -> Result<(), Error> {
     let seen = Seen::default();
     let (observer, store) = (seen.clone(), Arc::downgrade(&f.store));
-    f.store.observe(Box::new(move |rows| {
+    let watching: Arc<dyn Observer> = Arc::new(move |rows: &[Arc<Row>]| {
         for row in rows {
             let readable = store
                 .upgrade()
                 .and_then(|store| store.row(&row.topic, row.seq).ok().flatten());
             observer.push(format!("row {} {}", row.pos, readable.is_some()));
         }
-    }));
+    });
+    f.store.observe(Arc::downgrade(&watching));
     for text in ["1", "2"] {
         let told = seen.clone();
         f.append(

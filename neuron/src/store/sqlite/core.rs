@@ -18,7 +18,10 @@ use super::{
     watch::{self, Watch},
     write::Writer,
 };
-use crate::{Error, Result, store::commit::Committer};
+use crate::{
+    Error, Result,
+    store::{commit::Committer, observer::Observers},
+};
 
 /// An open store.
 #[derive(Debug)]
@@ -31,6 +34,7 @@ pub(super) struct Core {
     pub(super) side: Side,
     pub(super) tail: channel::Sender<u64>,
     pub(super) committer: Option<Arc<Committer<Writer>>>,
+    pub(super) observers: Arc<Observers>,
     /// Why nobody may write to the file.
     pub(super) refusal: Option<Error>,
 }
@@ -50,14 +54,19 @@ impl Core {
             None => channel::Sender::new(0),
         };
         watch::advance(&tail, last);
+        let observers = committer
+            .as_ref()
+            .map_or_else(Arc::default, |committer| committer.observers().clone());
+        let watch = Watch::start(path.clone(), writes, tail.clone(), observers.clone())?;
         Ok(Self {
-            watch: Mutex::new(Some(Watch::start(path.clone(), writes, tail.clone())?)),
+            watch: Mutex::new(Some(watch)),
             side: Side::new(&path, writes),
             path,
             options,
             pool,
             tail,
             committer,
+            observers,
             refusal,
         })
     }

@@ -21,7 +21,10 @@ mod transact;
 mod watch;
 mod write;
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, Weak},
+};
 
 use futures::future::BoxFuture;
 pub use options::{Access, Durability, Options};
@@ -29,8 +32,8 @@ use tokio::sync::watch as channel;
 
 use self::{core::Core, write::Writer};
 use super::{
-    Batch, Manifest, Page, Range, Row, Select, Store, TopicSummary, backend::Observer, commit::Committer,
-    missing_chunk, prefix::Prefix,
+    Batch, Manifest, Observer, Page, Range, Row, Select, Store, TopicSummary, commit::Committer, missing_chunk,
+    prefix::Prefix,
 };
 use crate::{Deferred, Digest, Error, ErrorKind, Millis, Receipt, Result, Schema, SchemaRef, Topic, limits};
 
@@ -135,11 +138,8 @@ impl Store for Sqlite {
         }
     }
 
-    fn observe(&self, observer: Observer) {
-        // Where nobody writes, there is nothing of this process to observe.
-        if let Some(committer) = &self.core.committer {
-            committer.observe(observer);
-        }
+    fn observe(&self, observer: Weak<dyn Observer>) {
+        self.core.observers.add(observer);
     }
 
     fn tail(&self) -> channel::Receiver<u64> {

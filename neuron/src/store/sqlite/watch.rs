@@ -8,8 +8,11 @@ use std::{
 
 use tokio::sync::watch;
 
-use super::pool::Pool;
-use crate::{Error, Result, limits};
+use super::{page, pool::Pool};
+use crate::{
+    Error, Result, limits,
+    store::{Select, observer::Observers},
+};
 
 #[derive(Debug, Default)]
 struct Stop {
@@ -25,14 +28,19 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn start(path: Arc<Path>, writes: bool, tail: watch::Sender<u64>) -> Result<Self, Error> {
+    pub(super) fn start(
+        path: Arc<Path>,
+        writes: bool,
+        tail: watch::Sender<u64>,
+        observers: Arc<Observers>,
+    ) -> Result<Self, Error> {
         let stop = Arc::<Stop>::default();
         let asked = stop.clone();
         // A pool of its own, so that it always looks through the same connection.
         let pool = Pool::new(path, writes);
         let thread = std::thread::Builder::new()
             .name("neuron-watch".into())
-            .spawn(move || look(&asked, &pool, &tail))?;
+            .spawn(move || look(&asked, &pool, &tail, &observers))?;
         Ok(Self {
             stop,
             thread: Some(thread),
@@ -40,12 +48,17 @@ impl Watch {
     }
 }
 
-fn look(stop: &Stop, pool: &Pool, tail: &watch::Sender<u64>) {
+fn look(stop: &Stop, pool: &Pool, tail: &watch::Sender<u64>, observers: &Observers) {
     let mut asked = stop.asked.lock().unwrap_or_else(PoisonError::into_inner);
     while !*asked {
         drop(asked);
         match pool.read(super::read::Reader::news) {
-            Ok(Some(last)) => advance(tail, last),
+            Ok(Some(last)) => {
+                observers.noticed(last, &|range| {
+                    pool.read(|reader| page::page(reader, &Select::All, range))
+                });
+                advance(tail, last);
+            }
             Ok(None) => {}
             Err(error) => tracing::warn!(%error, "commits of other processes cannot be looked for; trying again"),
         }
