@@ -18,7 +18,7 @@ CREATE TABLE schema (
     definition TEXT NOT NULL
 ) STRICT;
 CREATE TABLE envelope (
-    pos INTEGER PRIMARY KEY,
+    pos INTEGER PRIMARY KEY CHECK (pos > 0),
     topic INTEGER NOT NULL,
     seq INTEGER NOT NULL,
     type INTEGER NOT NULL,
@@ -59,7 +59,7 @@ const GUARDED: [(&str, &str); 6] = [
     ),
     (
         "envelope",
-        "NEW.pos <> (SELECT ifnull(max(pos), 0) + 1 FROM envelope)
+        "NEW.pos NOT IN (-1, (SELECT ifnull(max(pos), 0) + 1 FROM envelope))
          OR NEW.seq <> (SELECT ifnull(max(seq), 0) + 1 FROM envelope WHERE topic = NEW.topic)
          OR (NEW.idempotency IS NOT NULL AND EXISTS (SELECT 1 FROM envelope WHERE idempotency = NEW.idempotency))",
     ),
@@ -85,7 +85,8 @@ pub(super) fn text() -> String {
                  BEGIN SELECT RAISE(ABORT, '{table} is append only: nothing in it is changed or removed'); END;"
             );
         }
-        // One that aborts makes SQLite keep a journal of every single insert; the log, written row by row, needs none.
+        // One that aborts makes SQLite keep a journal of every single insert, and so does an insert that names its rowid;
+        // the log, written row by row, needs none. A rowid that is left to SQLite is the next one, and a trigger sees -1.
         let how = if table == "envelope" { "FAIL" } else { "ABORT" };
         let _ = writeln!(
             text,

@@ -9,7 +9,7 @@ use super::{
     write::{Place, Writer},
 };
 use crate::{
-    Digest, Envelope, Error, Millis, Result, Schema, Topic,
+    Digest, Envelope, Error, ErrorKind, Millis, Result, Schema, Topic,
     envelope::Kind,
     limits,
     store::{Row, epoch_of, same_batch, seal::Transaction},
@@ -134,14 +134,14 @@ impl Transaction for Writer {
 
     fn insert(&mut self, row: &Row) -> Result<(), Error> {
         let (topic, kind) = (self.number_of_topic(&row.topic)?, self.number_of_kind(&row.kind)?);
-        self.written(|connection| {
+        // Without its `pos`, which SQLite gives as the next one: see the guard of the table.
+        let pos = self.written(|connection| {
             connection
                 .prepare_cached(
-                    "INSERT OR FAIL INTO envelope (pos, topic, seq, type, at, cause, key, idempotency, id, record)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+                    "INSERT OR FAIL INTO envelope (topic, seq, type, at, cause, key, idempotency, id, record)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                 )?
-                .execute(params![
-                    signed(row.pos),
+                .insert(params![
                     topic,
                     signed(row.seq),
                     kind,
@@ -153,6 +153,10 @@ impl Transaction for Writer {
                     &*row.record,
                 ])
         })?;
+        if unsigned(pos) != row.pos {
+            let why = format!("the next row is pos {pos}, not {} as its end says", row.pos);
+            return Err(self.broken(Error::new(ErrorKind::Corrupt, why)));
+        }
         let place = Place {
             number: Some(topic),
             head: row.seq,

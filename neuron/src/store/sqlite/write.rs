@@ -140,6 +140,11 @@ impl Writer {
         outcome
     }
 
+    /// Fails the whole transaction.
+    pub(super) fn broken(&mut self, error: Error) -> Error {
+        self.failed.get_or_insert(error).clone()
+    }
+
     /// Reads in the transaction. A failure fails it too: what was decided on half a reading must not stand.
     pub(super) fn seen<T>(&mut self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
         let outcome = read(&self.connection).at(&self.path);
