@@ -82,8 +82,7 @@ fn row(path: &Path, ours: f64, durability: Durability) -> Row {
     let rows = baseline::rows(path, 1);
     let per_step = rows.len() / (STEPS * WINDOWS) as usize;
     let windows = WINDOWS as usize;
-    let one = &rows[..rows.len() / windows];
-    let bare = baseline::write(path, one, per_step, durability, windows) / per_step as f64;
+    let bare = baseline::write(path, &rows, per_step, durability, windows) / per_step as f64;
     Row {
         work: format!("1 sequential durable steps, {durability:?}"),
         ours,
