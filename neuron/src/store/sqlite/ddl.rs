@@ -26,7 +26,7 @@ CREATE TABLE envelope (
     cause INTEGER CHECK (cause < pos),
     key TEXT,
     idempotency TEXT,
-    id BLOB NOT NULL CHECK (length(id) = 32),
+    id BLOB NOT NULL,
     record TEXT NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX envelope_seq ON envelope (topic, seq);
@@ -85,8 +85,9 @@ pub(super) fn text() -> String {
                  BEGIN SELECT RAISE(ABORT, '{table} is append only: nothing in it is changed or removed'); END;"
             );
         }
-        // One that aborts makes SQLite keep a journal of every single insert, and so does an insert that names its rowid;
-        // the log, written row by row, needs none. A rowid that is left to SQLite is the next one, and a trigger sees -1.
+        // SQLite keeps a journal of every page that an insert touches if a trigger may abort it, if a check calls a
+        // function, or if the insert names its rowid. The log, written row by row, needs none and so has none of these. A
+        // rowid that is left to SQLite is the next one, and a trigger sees -1.
         let how = if table == "envelope" { "FAIL" } else { "ABORT" };
         let _ = writeln!(
             text,
