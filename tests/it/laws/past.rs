@@ -70,6 +70,27 @@ fn every_table_of_the_store_refuses_update_delete_and_replacing_insert() {
     assert_eq!(dump(&shell), before);
 }
 
+#[test]
+fn a_row_goes_nowhere_but_to_the_end_of_the_log() {
+    let home = Home::new(Backend::Sqlite);
+    home.ledger.append_blocking(Append::of([note("a note")])).unwrap();
+    let shell = Connection::open(home.path()).unwrap();
+    let before = dump(&shell);
+    let last: i64 = shell
+        .query_row("SELECT max(pos) FROM envelope", [], |row| row.get(0))
+        .unwrap();
+    let copied = columns(&shell, "envelope").split_off(2).join(", ");
+    for pos in [i64::MIN, -2, -1, 0, 1, last, last + 2, i64::MAX] {
+        // Its `seq` would be right, so that nothing but its place speaks against it.
+        let insert = format!(
+            "INSERT OR REPLACE INTO envelope SELECT {pos}, topic, seq + 1, {} FROM envelope WHERE pos = {last}",
+            copied.replacen("seq, ", "", 1)
+        );
+        assert!(shell.execute_batch(&insert).is_err(), "pos {pos} was taken");
+    }
+    assert_eq!(dump(&shell), before);
+}
+
 proptest! {
     #![proptest_config(cases(120))]
 
