@@ -25,7 +25,11 @@ pub struct Receipt {
 ///
 /// A later draft of this process may name it as parent or cause.
 #[derive(Clone, Debug, Default)]
-pub struct Deferred(Arc<Mutex<Settled>>);
+pub struct Deferred {
+    settled: Arc<Mutex<Settled>>,
+    /// Which store of the process it was given to; 0 = none.
+    store: u64,
+}
 
 #[derive(Debug, Default)]
 struct Settled {
@@ -35,6 +39,23 @@ struct Settled {
 }
 
 impl Deferred {
+    /// One that waits in this store.
+    pub(crate) fn of(store: u64) -> Self {
+        Self {
+            store,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn store(&self) -> u64 {
+        self.store
+    }
+
+    /// Why it was refused, or why its commit failed; `None` as long as that is not known.
+    pub fn refusal(&self) -> Option<Error> {
+        self.settled().outcome.clone()?.err()
+    }
+
     /// Its place, once it has one that no crash takes back.
     pub fn place(&self) -> Option<Receipt> {
         let settled = self.settled();
@@ -55,6 +76,6 @@ impl Deferred {
     }
 
     fn settled(&self) -> MutexGuard<'_, Settled> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

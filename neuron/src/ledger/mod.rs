@@ -182,7 +182,8 @@ impl Ledger {
     /// Appends a batch with the process's next commit, or after 100 ms; later drafts may name its handles.
     ///
     /// # Errors
-    /// As [`Ledger::append`] for what can be checked now. A refusal at the commit is told to the owner's next append.
+    /// As [`Ledger::append`] for what can be checked now. A refusal at the commit is told to the owner's next append,
+    /// and by [`Deferred::refusal`].
     pub fn defer(&self, append: Append) -> Result<Vec<Deferred>, Error> {
         let batch = self.prepare(append)?;
         self.0.store.defer(batch)

@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    Draft, Error, ErrorKind, Millis, Receipt, Result, Schema, Topic,
+    Cause, Deferred, Draft, Error, ErrorKind, Millis, Parent, Receipt, Result, Schema, Topic,
     envelope::{Prepared, bounded},
     limits,
 };
@@ -126,4 +126,24 @@ pub struct Batch {
     pub(crate) owner: Option<(String, u64)>,
     pub(crate) schemas: Vec<Arc<Schema>>,
     pub(crate) then: Then,
+}
+
+impl Batch {
+    /// Refuses the handles of another store, whose places mean nothing here.
+    pub(crate) fn deferred_in(&self, store: u64) -> Result<(), Error> {
+        let foreign = |deferred: &Deferred| deferred.store() != store;
+        for draft in &self.drafts {
+            let parent = matches!(&draft.parent, Some(Parent::Deferred(deferred)) if foreign(deferred));
+            let cause = matches!(&draft.cause, Some(Cause::Deferred(deferred)) if foreign(deferred));
+            if parent || cause {
+                let (what, kind, topic) = (if parent { "parent" } else { "cause" }, &draft.kind, &draft.topic);
+                let why = format!(
+                    "draft `{kind}` for topic {topic}: its deferred {what} was not deferred in this store: name what \
+                     stands in it, or was deferred since it was opened"
+                );
+                return Err(Error::new(ErrorKind::Malformed, why));
+            }
+        }
+        Ok(())
+    }
 }

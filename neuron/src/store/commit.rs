@@ -3,7 +3,10 @@
 
 use std::{
     fmt,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak,
+        atomic::{AtomicU64, Ordering},
+    },
     thread::{self, JoinHandle},
     time::Instant,
 };
@@ -36,7 +39,12 @@ pub(crate) struct Committer<B> {
     observers: Arc<Observers>,
     tail: watch::Sender<u64>,
     company: Company,
+    /// Which store of the process this is, for the handles of what it defers.
+    number: u64,
 }
+
+/// The number of the store opened last.
+static OPENED: AtomicU64 = AtomicU64::new(0);
 
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic while the lock was held left a transaction that the next `begin` rolls back.
@@ -57,6 +65,7 @@ impl<B: Backend + 'static> Committer<B> {
             observers: Arc::default(),
             tail: watch::Sender::new(last),
             company: Company::default(),
+            number: 1 + OPENED.fetch_add(1, Ordering::Relaxed),
         })
     }
 
@@ -78,6 +87,7 @@ impl<B: Backend + 'static> Committer<B> {
     /// Appends and waits for the commit. Dropping the future does not take the batch back.
     pub(crate) async fn append(&self, batch: Batch) -> Result<Vec<Receipt>, Error> {
         self.refuse_inside()?;
+        batch.deferred_in(self.number)?;
         let permit = self.room.acquire().await.map_err(|_| closed())?;
         let (reply, mut receipts) = oneshot::channel();
         held(&self.queue).push(Waiting {
@@ -104,6 +114,7 @@ impl<B: Backend + 'static> Committer<B> {
     /// Appends from a thread that may block.
     pub(crate) fn append_blocking(&self, batch: Batch) -> Result<Vec<Receipt>, Error> {
         self.refuse_inside()?;
+        batch.deferred_in(self.number)?;
         let (reply, receipts) = oneshot::channel();
         held(&self.queue).push(Waiting {
             batch,
@@ -115,7 +126,8 @@ impl<B: Backend + 'static> Committer<B> {
 
     /// Queues a batch that need not be durable yet.
     pub(crate) fn defer(&self, batch: Batch) -> Result<Vec<Deferred>, Error> {
-        let handles: Vec<Deferred> = batch.drafts.iter().map(|_| Deferred::default()).collect();
+        batch.deferred_in(self.number)?;
+        let handles: Vec<Deferred> = batch.drafts.iter().map(|_| Deferred::of(self.number)).collect();
         let waiting = Waiting {
             batch,
             reply: Reply::Deferred(handles.clone()),

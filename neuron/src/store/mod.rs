@@ -86,7 +86,8 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// Appends a batch with the next commit, or after 100 ms; one handle per draft.
     ///
     /// # Errors
-    /// [`Io`](crate::ErrorKind::Io) if the store is closed. A refusal is told to the owner's next append.
+    /// [`Io`](crate::ErrorKind::Io) if the store is closed. A refusal is told to the owner's next append, and by
+    /// [`Deferred::refusal`].
     fn defer(&self, batch: Batch) -> Result<Vec<Deferred>, Error>;
     /// Commits what is deferred, now. Blocks.
     fn flush(&self);

@@ -34,8 +34,8 @@ pub(super) enum Put {
 pub(super) struct Queue {
     waiting: VecDeque<Waiting>,
     /// An owner whose deferred append was refused hears of it with its next append. By owned name, with the epoch: who
-    /// owns the name anew has lost nothing.
-    refused: HashMap<Option<String>, (u64, Error)>,
+    /// owns the name anew has lost nothing. Of one without an owner the handle tells: the next to append may be anybody.
+    refused: HashMap<String, (u64, Error)>,
     /// Something is deferred that no append may take along.
     unflushed: bool,
     /// How often that has begun to be so.
@@ -100,18 +100,21 @@ impl Queue {
         if self.refused.is_empty() {
             return None;
         }
-        let (name, epoch) = waiting.owner();
+        let (name, epoch) = waiting.batch.owner.as_ref()?;
         self.refused
-            .remove(&name)
-            .filter(|(since, _)| *since == epoch)
+            .remove(name)
+            .filter(|(since, _)| since == epoch)
             .map(|(_, error)| error)
     }
 
     /// Remembers the refusal of a deferred append. An appender that waits hears of its own at once.
     pub(super) fn refuse(&mut self, waiting: &Waiting, error: &Error) {
-        if let Reply::Deferred(_) = waiting.reply {
-            let (name, epoch) = waiting.owner();
-            self.refused.insert(name, (epoch, error.clone()));
+        if !matches!(waiting.reply, Reply::Deferred(_)) {
+            return;
+        }
+        match &waiting.batch.owner {
+            Some((name, epoch)) => drop(self.refused.insert(name.clone(), (*epoch, error.clone()))),
+            None => tracing::warn!(%error, "a deferred append without an owner was refused"),
         }
     }
 }
@@ -120,11 +123,6 @@ impl Waiting {
     /// Whether somebody waits for its commit.
     pub(super) fn is_awaited(&self) -> bool {
         matches!(self.reply, Reply::Now(_))
-    }
-
-    fn owner(&self) -> (Option<String>, u64) {
-        let owner = self.batch.owner.as_ref();
-        owner.map_or((None, 0), |(name, epoch)| (Some(name.clone()), *epoch))
     }
 
     /// The places of a deferred append are there for all to see, once its commit has succeeded or failed.

@@ -41,7 +41,7 @@ pub(crate) struct Standing {
 }
 
 /// By owned name, with the epoch of the refused append.
-type Unheard = HashMap<Option<u8>, (Option<u64>, Outcome)>;
+type Unheard = HashMap<u8, (u64, Outcome)>;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
@@ -157,14 +157,16 @@ impl Model {
 
     /// What the owner has still to hear; who owns the name under another epoch hears nothing of it.
     fn hear(&mut self, handle: usize, batch: &Batch) -> Option<Outcome> {
-        let (name, epoch) = batch.owner.unzip();
+        let (name, epoch) = batch.owner?;
         let (since, outcome) = self.unheard[handle].remove(&name)?;
         (since == epoch).then_some(outcome)
     }
 
     fn refuse(&mut self, handle: usize, batch: &Batch, outcome: &Outcome) {
-        let (name, epoch) = batch.owner.unzip();
-        self.unheard[handle].insert(name, (epoch, outcome.clone()));
+        // Without an owner only the handle tells.
+        if let Some((name, epoch)) = batch.owner {
+            self.unheard[handle].insert(name, (epoch, outcome.clone()));
+        }
     }
 
     fn batch(&mut self, batch: &Batch) -> Outcome {

@@ -6,7 +6,10 @@ use std::sync::{
 use futures::executor::block_on;
 
 use super::fixture::{Case, Fixture, batch, draft, refused, same, topic, wrong};
-use crate::{Append, Cause, Deferred, Error, ErrorKind, Expectation, Millis, Parent, Result, store::Store};
+use crate::{
+    Append, Cause, Deferred, Error, ErrorKind, Expectation, Millis, Parent, Result,
+    store::{Memory, Store},
+};
 
 pub(super) const CASES: &[Case] = &[
     (
@@ -26,6 +29,11 @@ pub(super) const CASES: &[Case] = &[
         "a refused deferred append of an old owner is not told to the new one",
         refusals_of_old,
     ),
+    (
+        "a refused deferred append without an owner is told by its handle, and to nobody else",
+        refusals_unowned,
+    ),
+    ("the handle of another store is refused", elsewhere),
     ("a deferred append commits by itself when nothing else does", alone),
     ("a flush commits what is deferred", flushed),
     ("an append returns though others never stop appending", endless),
@@ -96,6 +104,33 @@ fn refusals_of_old(f: &Fixture) -> Result<(), Error> {
     defer(f, owned(7)?)?;
     f.store.flush();
     f.append(owned(0)?).map(|_| ())
+}
+
+fn refusals_unowned(f: &Fixture) -> Result<(), Error> {
+    let handle = defer(
+        f,
+        Append::of([draft("a", "x", "1")?]).expect(Expectation::Head(topic("a")?, 5)),
+    )?
+    .remove(0);
+    same("before the commit", &handle.refusal().is_none(), &true)?;
+    f.one(draft("a", "x", "of a stranger")?)?;
+    let kind = handle.refusal().map(|error| error.kind());
+    same("told", &kind, &Some(ErrorKind::Conflict))
+}
+
+fn elsewhere(f: &Fixture) -> Result<(), Error> {
+    let other = Memory::new()?;
+    let handle = other
+        .defer(f.batch(Append::of([draft("a", "x", "there")?]))?)?
+        .remove(0);
+    other.flush();
+    same("there", &handle.place().map(|receipt| receipt.pos), &Some(1))?;
+    // Its place exists here too, and is another envelope's.
+    f.one(draft("a", "x", "here")?)?;
+    let child = draft("a", "x", "2")?.parent(Parent::Deferred(handle.clone()));
+    refused(f.append(Append::of([child])), ErrorKind::Malformed)?;
+    let effect = draft("b", "x", "3")?.cause(Cause::Deferred(handle));
+    refused(defer(f, Append::of([effect])), ErrorKind::Malformed).map(|_| ())
 }
 
 fn alone(f: &Fixture) -> Result<(), Error> {
