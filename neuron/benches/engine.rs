@@ -20,6 +20,8 @@
 mod baseline;
 #[path = "engine/grown.rs"]
 mod grown;
+#[path = "engine/processes.rs"]
+mod processes;
 #[path = "engine/steps.rs"]
 mod steps;
 #[path = "engine/table.rs"]
@@ -32,6 +34,10 @@ use neuron::store::Durability;
 fn main() {
     // `cargo test` builds benches too and runs them with `--test`: nothing is measured then.
     if std::env::args().any(|arg| arg == "--test") {
+        return;
+    }
+    // Another process of one of the rows below.
+    if processes::child() {
         return;
     }
     let rows = std::env::var("NEURON_BENCH_ROWS")
@@ -52,6 +58,13 @@ fn main() {
         }
         if asked("3") {
             table.row(writers::sixty_four(durability));
+        }
+    }
+    for durability in [Durability::PowerLoss, Durability::Process] {
+        for (processes, writers) in [(2, 1), (2, 64), (4, 1)] {
+            if asked("processes") {
+                table.row(processes::several(durability, processes, writers));
+            }
         }
     }
     if asked("4") || asked("5") {

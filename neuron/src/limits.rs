@@ -40,6 +40,13 @@ pub const GROUP_MAX: usize = 4_096;
 pub const DEFERRED_DELAY_MAX: Duration = Duration::from_millis(100);
 /// How long a commit waits for another process that holds the store.
 pub const STORE_WAIT_MAX: Duration = Duration::from_secs(10);
+/// How long a process may take the store again and again while another waits for it: long enough that changing hands
+/// costs little, short enough that ten processes each get it several times in a quarter of a second.
+pub const TURN_MAX: Duration = Duration::from_millis(5);
+/// How long whoever is next may leave a free store untaken before it is passed over: it is dead or stopped.
+pub const PASSED_OVER_AFTER: Duration = Duration::from_millis(20);
+/// How long the last handle that goes waits for another process that opens or closes the store at the same moment.
+pub const CLOSE_WAIT_MAX: Duration = Duration::from_secs(1);
 /// How often foreign commits are looked for.
 pub const FOREIGN_POLL: Duration = Duration::from_millis(25);
 /// Envelopes read in one page; no read transaction outlives one.
@@ -56,6 +63,9 @@ pub const CACHED_PATTERNS_MAX: usize = 16;
 pub const WAL_BYTES_MAX: u64 = 16 << 20;
 /// How long a reader waits for another process that recovers or closes the file.
 pub const READ_WAIT_MAX: Duration = Duration::from_secs(5);
+/// How often a reading that met the file as another process was closing or recovering it is tried again, a little later
+/// each time, before what it met is believed.
+pub const READ_AGAIN_MAX: u32 = 5;
 /// Envelopes entered into the index of ids in one transaction of the side file.
 pub const ID_INDEX_BATCH_MAX: usize = 65_536;
 /// Envelopes that an id is looked up to by its first digits; more are not told apart, more digits are asked for.

@@ -18,5 +18,6 @@ mod run;
 mod seed;
 #[cfg(feature = "services")]
 mod services;
+mod sharing;
 mod tidy;
 mod wire;

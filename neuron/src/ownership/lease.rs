@@ -15,6 +15,8 @@ pub enum Takeover {
     Hung,
     /// This process owned it already.
     Own,
+    /// The holder gave it to this very incarnation: nobody else could claim it in between.
+    HandedOver,
 }
 
 /// A claim that stands: write under this epoch.
@@ -34,7 +36,7 @@ pub struct Claimed {
 pub struct LeaseClaimed {
     /// What is owned: `run:ID`, `package:TOKEN`, `scope:SCOPE`.
     pub name: String,
-    /// The claiming process's slot.
+    /// The slot of whoever owns the name from now on: the claiming process, or the one it was handed over to.
     pub incarnation: String,
     /// The last epoch of the name, plus one.
     pub epoch: u64,

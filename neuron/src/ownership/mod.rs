@@ -3,6 +3,9 @@
 //! A process incarnation holds one slot beside the store, locked by the kernel until it dies, and a heartbeat in it.
 //! Claims, hand-overs and releases are envelopes on `$leases`; renewals never are. A dead holder is taken over at once, a
 //! hung one (lock held, heartbeat standing still) after three polls. No wall clock is compared: the log decides.
+//!
+//! What is measured is measured by clocks that stand still while the machine is suspended, and a claimant that was stopped
+//! itself, alone or with everybody, begins to count anew: nobody is taken for hung because all slept.
 
 mod lease;
 mod slot;
@@ -14,11 +17,14 @@ use std::{
     time::Duration,
 };
 
+use tokio::time::Instant;
+
 use crate::{
     Append, Author, Draft, Error, ErrorKind, Expectation, Ledger, Result, limits, store::Select, topic::catalog,
 };
 
 pub use lease::{Claimed, LeaseClaimed, LeaseReleased, Takeover};
+pub use slot::Peer;
 use slot::{Liveness, Slots};
 
 /// The claims of one process on one store. Cheap to clone.
@@ -36,8 +42,16 @@ struct Inner {
 
 /// What stands on `$leases` about a name.
 enum Standing {
-    Free { seq: Option<u64>, epoch: u64 },
-    Held { seq: u64, epoch: u64, incarnation: String },
+    Free {
+        seq: Option<u64>,
+        epoch: u64,
+    },
+    Held {
+        seq: u64,
+        epoch: u64,
+        incarnation: String,
+        from: Takeover,
+    },
 }
 
 impl Ownership {
@@ -62,6 +76,20 @@ impl Ownership {
         self.0.slots.incarnation()
     }
 
+    /// The incarnations that live on this store, this one included: those to which a name can be handed over.
+    ///
+    /// ```
+    /// use neuron::{Ledger, ownership::Ownership, store::Options};
+    /// # let folder = tempfile::tempdir()?;
+    /// let ledger = Ledger::open(folder.path().join("owned.db"), Options::default())?;
+    /// let own = Ownership::join(ledger, std::time::Duration::from_secs(9))?;
+    /// assert_eq!(own.peers()[0].incarnation, own.incarnation());
+    /// # Ok::<(), neuron::BoxError>(())
+    /// ```
+    pub fn peers(&self) -> Vec<Peer> {
+        self.0.slots.living()
+    }
+
     /// Claims a name, if it is free or its holder is dead. Gives the epoch under which to write.
     ///
     /// # Errors
@@ -79,13 +107,15 @@ impl Ownership {
                     seq,
                     epoch,
                     incarnation,
+                    from,
                 } if incarnation == self.incarnation() => {
                     if self.left().get(name) != Some(&epoch) {
-                        self.held().insert(name.into(), epoch);
+                        let known = self.held().insert(name.into(), epoch) == Some(epoch);
+                        let is_news = !known && from == Takeover::HandedOver;
                         return Ok(Claimed {
                             name: name.into(),
                             epoch,
-                            from: Takeover::Own,
+                            from: if is_news { Takeover::HandedOver } else { Takeover::Own },
                         });
                     }
                     // It was given back and that did not get onto the log: what still writes under it is fenced.
@@ -97,6 +127,7 @@ impl Ownership {
                     seq,
                     epoch,
                     incarnation,
+                    ..
                 } => match self.0.slots.liveness(&incarnation)? {
                     Liveness::Dead => {
                         if let Some(claimed) = self.take(name, Some(seq), epoch, Takeover::Dead).await? {
@@ -116,14 +147,22 @@ impl Ownership {
     /// A kind of the disk.
     pub async fn claim_when_free(&self, name: &str) -> Result<Claimed, Error> {
         let (mut watched, mut still) = (None, 0);
+        let poll = self.0.ttl / 3;
         loop {
-            if let Some(claimed) = self.look_for(name, self.0.ttl / 3).await? {
+            let began = Instant::now();
+            if let Some(claimed) = self.look_for(name, poll).await? {
                 return Ok(claimed);
+            }
+            if began.elapsed() > poll * 2 {
+                // This process was stopped itself, perhaps with the whole machine: nobody could beat, so nothing was seen.
+                (watched, still) = (None, 0);
+                continue;
             }
             let Standing::Held {
                 seq,
                 epoch,
                 incarnation,
+                ..
             } = self.standing(name)?
             else {
                 continue;
@@ -190,6 +229,43 @@ impl Ownership {
         released.map(|_| ())
     }
 
+    /// Hands a name that this process owns over to another living incarnation: in one envelope the old epoch ends and the
+    /// new one, which is the other's, begins. From then on every append under the old one is refused, and nobody can come
+    /// between. The other finds the name its own when it claims it; until it does, or dies, the name is not worked on.
+    /// Gives the new epoch.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] if this process does not own the name; [`ErrorKind::NotFound`] if the other does not live;
+    /// [`ErrorKind::Fenced`] if somebody has taken the name over meanwhile; a kind of the disk.
+    pub async fn hand_over(&self, name: &str, to: &str) -> Result<u64, Error> {
+        let Some(epoch) = self.held().get(name).copied() else {
+            let why = format!("`{name}` is not owned by this process, so it cannot hand it over: claim it first");
+            return Err(Error::new(ErrorKind::Misuse, why));
+        };
+        if to == self.incarnation() {
+            return Ok(epoch);
+        }
+        if matches!(self.0.slots.liveness(to)?, Liveness::Dead) {
+            let why = format!("there is no living incarnation `{to}` to hand `{name}` over to");
+            return Err(Error::new(ErrorKind::NotFound, why));
+        }
+        let message = LeaseClaimed {
+            name: name.into(),
+            incarnation: to.into(),
+            epoch: epoch + 1,
+            from: Takeover::HandedOver,
+        };
+        let draft = Draft::message(catalog::leases(), Author::engine(), &message)?.key(name)?;
+        let handed = self.0.ledger.append(Append::of([draft]).owner(name, epoch)).await;
+        if handed.is_ok() || handed.as_ref().is_err_and(|error| error.kind() == ErrorKind::Fenced) {
+            let mut held = self.held();
+            if held.get(name) == Some(&epoch) {
+                held.remove(name);
+            }
+        }
+        handed.map(|_| epoch + 1)
+    }
+
     async fn take(&self, name: &str, seq: Option<u64>, epoch: u64, from: Takeover) -> Result<Option<Claimed>, Error> {
         let epoch = epoch + 1;
         let message = LeaseClaimed {
@@ -237,11 +313,17 @@ impl Ownership {
                 epoch: released.epoch,
             });
         }
-        let LeaseClaimed { incarnation, epoch, .. } = last.decode()?;
+        let LeaseClaimed {
+            incarnation,
+            epoch,
+            from,
+            ..
+        } = last.decode()?;
         Ok(Standing::Held {
             seq,
             epoch,
             incarnation,
+            from,
         })
     }
 

@@ -53,11 +53,12 @@ fn filled(path: &Path) {
     }
 }
 
-/// Every file of a folder, with its bytes.
+/// Every file of a folder, with its bytes, but the lock that names who opened a store last.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
     entries
         .filter(|entry| entry.file_type().unwrap().is_file())
+        .filter(|entry| entry.path().extension().is_none_or(|kind| kind != "open"))
         .map(|entry| {
             (
                 entry.file_name().into_string().unwrap(),

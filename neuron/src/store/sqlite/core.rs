@@ -11,7 +11,7 @@ use super::{
     connect,
     fault::At as _,
     lock::Lock,
-    open,
+    open::{self, Sight},
     options::{Access, Options},
     pool::Pool,
     side::Side,
@@ -19,7 +19,7 @@ use super::{
     write::Writer,
 };
 use crate::{
-    Error, Result,
+    Error, Result, limits,
     store::{commit::Committer, observer::Observers},
 };
 
@@ -41,7 +41,8 @@ pub(super) struct Core {
 
 impl Core {
     pub(super) fn open(path: &Path, options: Options) -> Result<Self, Error> {
-        open::checked(path, &options)?;
+        let guard = guard(path, &options)?;
+        open::checked(path, &options, Sight::Steady)?;
         let path: Arc<Path> = path.into();
         let root = Pool::new(path.clone(), false).read(|reader| open::root(&path, &reader.connection))?;
         let refusal = open::other_root(&path, root);
@@ -58,6 +59,7 @@ impl Core {
             .as_ref()
             .map_or_else(Arc::default, |committer| committer.observers().clone());
         let watch = Watch::start(path.clone(), writes, tail.clone(), observers.clone())?;
+        drop(guard);
         Ok(Self {
             watch: Mutex::new(Some(watch)),
             side: Side::new(&path, writes),
@@ -72,8 +74,20 @@ impl Core {
     }
 }
 
+/// Keeps other processes from opening and closing the store, until it is dropped. Whoever only reads changes nothing, so it
+/// needs none; beside what is no store nothing is left.
+fn guard(path: &Path, options: &Options) -> Result<Option<Lock>, Error> {
+    if options.access == Access::Read {
+        return Ok(None);
+    }
+    open::checked(path, options, Sight::Passing)?;
+    let mut lock = Lock::of_openings(path)?;
+    lock.take(options.wait, path)?;
+    Ok(Some(lock))
+}
+
 fn committer(path: &Arc<Path>, options: &Options) -> Result<Arc<Committer<Writer>>, Error> {
-    let lock = Lock::open(path)?;
+    let lock = Lock::of_writers(path)?;
     let connection = connect::writer(path, options.durability).at(path)?;
     let writer = Writer::new(path.clone(), connection, lock, options.wait)?;
     let committer = Committer::new(writer, options.clock.clone(), options.fault.clone(), 0);
@@ -84,17 +98,26 @@ fn committer(path: &Arc<Path>, options: &Options) -> Result<Arc<Committer<Writer
 impl Drop for Core {
     fn drop(&mut self) {
         // The writer closes the file last, so that it can move the write-ahead log into it and remove that.
+        // Nobody opens the file while this process may be the last to close it. One that is stopped while it opens is not
+        // waited for without end: SQLite's own locks hold then.
+        let brief = limits::CLOSE_WAIT_MAX.min(self.options.wait);
+        let guard = (self.committer.as_ref()).and_then(|_| Lock::of_openings(&self.path).ok());
+        let guard = guard.and_then(|mut lock| lock.take(brief, &self.path).is_ok().then_some(lock));
         drop(self.watch.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         self.pool.close();
         let Some(committer) = self.committer.take() else { return };
         if committer.is_inside() {
             // A callback let the last handle go: its own commit has to end before the file can be closed.
-            let close = move || committer.close();
+            let close = move || {
+                committer.close();
+                drop(guard);
+            };
             if let Err(error) = std::thread::Builder::new().name("neuron-close".into()).spawn(close) {
                 tracing::error!(%error, "the store stays open until the process ends: no thread can be started");
             }
         } else {
             committer.close();
+            drop(guard);
         }
     }
 }

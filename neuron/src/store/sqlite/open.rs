@@ -11,7 +11,6 @@ use super::{
     connect::{self, TIDY, log_of, unfinished},
     ddl,
     fault::{At as _, failed},
-    lock::{Lock, Patience},
     options::{Access, Options},
 };
 use crate::{Digest, ENVELOPE_CONTEXT, Error, ErrorKind, Result, Schema, SchemaRef};
@@ -54,17 +53,30 @@ fn refuse(path: &Path, why: &str) -> Error {
     Error::new(ErrorKind::NotAStore, format!("{} {why}", path.display()))
 }
 
+/// Whether other processes may make, open and close the store meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// They may: a first look, which makes nothing and leaves it to the second to call a file damaged.
+    Passing,
+    /// They may not, or it does not matter.
+    Steady,
+}
+
 /// Makes the store if it is missing and may be made, and checks that the file is one. Changes nothing else.
-pub(super) fn checked(path: &Path, options: &Options) -> Result<(), Error> {
+pub(super) fn checked(path: &Path, options: &Options, sight: Sight) -> Result<(), Error> {
+    let make = || match sight {
+        Sight::Passing if options.access == Access::Create => Ok(()),
+        _ => create(path, options),
+    };
     let Some(metadata) = found(path)? else {
-        return create(path, options);
+        return make();
     };
     if !metadata.is_file() {
         return Err(refuse(path, "is no regular file: a store is one"));
     }
     let empty = metadata.len() == 0 && !log_of(path).exists();
     match options.access {
-        Access::Create if empty => return create(path, options),
+        Access::Create if empty => return make(),
         _ if empty => {
             return Err(refuse(
                 path,
@@ -80,7 +92,10 @@ pub(super) fn checked(path: &Path, options: &Options) -> Result<(), Error> {
         }
         _ => {}
     }
-    probed(path)
+    match probed(path) {
+        Err(error) if sight == Sight::Passing && error.kind() == ErrorKind::Corrupt => Ok(()),
+        probed => probed,
+    }
 }
 
 fn found(path: &Path) -> Result<Option<fs::Metadata>, Error> {
@@ -160,18 +175,7 @@ fn create(path: &Path, options: &Options) -> Result<(), Error> {
         let why = format!("there is no store {}: check the path", path.display());
         return Err(Error::new(ErrorKind::NotFound, why));
     }
-    let mut lock = Lock::open(path)?;
-    let mut patience = Patience::of(options.wait);
-    while !lock.try_take()? {
-        patience.wait(path, || lock.holder())?;
-    }
-    // Somebody else may have been faster.
-    let made = match found(path)? {
-        Some(metadata) if metadata.len() > 0 => probed(path),
-        _ => build(path),
-    };
-    lock.release();
-    made
+    build(path)
 }
 
 /// Builds the store under another name, so that a crash leaves either nothing or a whole one.

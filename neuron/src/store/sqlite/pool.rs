@@ -3,6 +3,7 @@
 use std::{
     path::Path,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use super::{
@@ -10,7 +11,7 @@ use super::{
     fault::failed,
     read::Reader,
 };
-use crate::{Error, Result, limits};
+use crate::{Error, ErrorKind, Result, limits};
 
 #[derive(Debug)]
 struct Lent {
@@ -37,8 +38,31 @@ impl Pool {
     }
 
     /// Reads with a connection of the pool. Runs again if the file turned out to have changed under a reading that
-    /// takes no locks.
+    /// takes no locks, or if another process was just closing or recovering it.
     pub(super) fn read<T>(&self, mut read: impl FnMut(&mut Reader) -> Result<T, Error>) -> Result<T, Error> {
+        let mut again = 0..limits::READ_AGAIN_MAX;
+        loop {
+            match self.read_as_it_stands(&mut read) {
+                Err(error) if self.may_pass(&error) && again.next().is_some() => {
+                    std::thread::sleep(Duration::from_millis(1 << again.start));
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Whether what a reading met is perhaps only the passing state of a file that others write to.
+    fn may_pass(&self, error: &Error) -> bool {
+        let passing = [
+            ErrorKind::ReadOnly,
+            ErrorKind::Corrupt,
+            ErrorKind::Io,
+            ErrorKind::NotAStore,
+        ];
+        !self.writes && passing.contains(&error.kind())
+    }
+
+    fn read_as_it_stands<T>(&self, read: &mut impl FnMut(&mut Reader) -> Result<T, Error>) -> Result<T, Error> {
         loop {
             let mut lent = self.take()?;
             let outcome = read(&mut lent.reader);

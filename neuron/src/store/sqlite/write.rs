@@ -171,12 +171,11 @@ impl Backend for Writer {
         let mut patience = Patience::of(self.wait);
         loop {
             let begun = self.try_begin()?;
-            let lock = &mut self.lock;
             match begun {
                 Begun::Yes => return Ok(true),
                 _ if !wait => return Ok(false),
-                Begun::HeldByProcess => patience.wait(&self.path, || lock.holder())?,
-                Begun::HeldByProgram => patience.wait(&self.path, || "another program".to_owned())?,
+                Begun::HeldByProcess => self.lock.wait(&mut patience, &self.path)?,
+                Begun::HeldByProgram => self.lock.wait_for_program(&mut patience, &self.path)?,
             }
         }
     }
