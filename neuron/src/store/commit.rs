@@ -4,13 +4,14 @@
 use std::{
     fmt,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError, Weak,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
     time::Instant,
 };
 
+use futures::executor::block_on;
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use super::{
@@ -27,8 +28,9 @@ use crate::{Clock, Deferred, Error, ErrorKind, Receipt, Result, limits};
 
 /// The one way into a store.
 pub(crate) struct Committer<B> {
-    /// None once the store is closed.
-    backend: Mutex<Option<B>>,
+    /// None once the store is closed. Fair now and then, so that whoever writes beside the groups gets its turn, however
+    /// many wait for a commit.
+    backend: parking_lot::Mutex<Option<B>>,
     leader: Leader,
     queue: Mutex<Queue>,
     wake: Condvar,
@@ -54,7 +56,7 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl<B: Backend + 'static> Committer<B> {
     pub(crate) fn new(backend: B, clock: Arc<dyn Clock>, fault: Option<Arc<dyn Fault>>, last: u64) -> Arc<Self> {
         Arc::new(Self {
-            backend: Mutex::new(Some(backend)),
+            backend: parking_lot::Mutex::new(Some(backend)),
             leader: Leader::default(),
             queue: Mutex::default(),
             wake: Condvar::new(),
@@ -88,11 +90,12 @@ impl<B: Backend + 'static> Committer<B> {
     pub(crate) async fn append(&self, batch: Batch) -> Result<Vec<Receipt>, Error> {
         self.refuse_inside()?;
         batch.deferred_in(self.number)?;
-        let permit = self.room.acquire().await.map_err(|_| closed())?;
+        let room = self.room.clone().acquire_owned().await.map_err(|_| closed())?;
         let (reply, mut receipts) = oneshot::channel();
         held(&self.queue).push(Waiting {
             batch,
             reply: Reply::Now(reply),
+            room: Some(room),
         })?;
         if self.company.sought(limits::QUEUE_MAX - self.room.available_permits()) {
             // A future that is dropped here has its batch committed all the same.
@@ -106,19 +109,19 @@ impl<B: Backend + 'static> Committer<B> {
             }
         }
         self.lead(Lead::Task);
-        let receipts = receipts.await.unwrap_or_else(|_| Err(closed()));
-        drop(permit);
-        receipts
+        receipts.await.unwrap_or_else(|_| Err(closed()))
     }
 
     /// Appends from a thread that may block.
     pub(crate) fn append_blocking(&self, batch: Batch) -> Result<Vec<Receipt>, Error> {
         self.refuse_inside()?;
         batch.deferred_in(self.number)?;
+        let room = block_on(self.room.clone().acquire_owned()).map_err(|_| closed())?;
         let (reply, receipts) = oneshot::channel();
         held(&self.queue).push(Waiting {
             batch,
             reply: Reply::Now(reply),
+            room: Some(room),
         })?;
         self.lead(Lead::Thread);
         receipts.blocking_recv().unwrap_or_else(|_| Err(closed()))
@@ -131,6 +134,7 @@ impl<B: Backend + 'static> Committer<B> {
         let waiting = Waiting {
             batch,
             reply: Reply::Deferred(handles.clone()),
+            room: None,
         };
         let put = held(&self.queue).defer(waiting)?;
         // The thread that stands by looks often enough, so it is not woken: a step would pay for that each time.
@@ -160,7 +164,7 @@ impl<B: Backend + 'static> Committer<B> {
         if let Some(standby) = standby.filter(|standby| standby.thread().id() != thread::current().id()) {
             let _ = standby.join();
         }
-        let backend = held(&self.backend).take();
+        let backend = self.backend.lock().take();
         drop(backend);
         self.fail_all(&closed());
     }
@@ -189,7 +193,7 @@ impl<B: Backend + 'static> Committer<B> {
     /// Runs `work` in a write transaction of its own, between two groups.
     pub(crate) fn write<T>(&self, work: impl FnOnce(&mut B) -> Result<T, Error>) -> Result<T, Error> {
         self.refuse_inside()?;
-        let mut guard = held(&self.backend);
+        let mut guard = self.backend.lock();
         let backend = guard.as_mut().ok_or_else(closed)?;
         let outcome = backend
             .begin(true)
@@ -212,11 +216,10 @@ impl<B: Backend + 'static> Committer<B> {
                 return self.hand_over();
             }
             let mut guard = match self.backend.try_lock() {
-                Ok(guard) => guard,
-                Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) if lead == Lead::Flush => held(&self.backend),
+                Some(guard) => guard,
+                None if lead == Lead::Flush => self.backend.lock(),
                 // Whoever leads looks at the queue again after letting go.
-                Err(TryLockError::WouldBlock) => return,
+                None => return,
             };
             let idle = held(&self.queue).is_empty();
             if !idle {
@@ -333,6 +336,7 @@ impl<B: Backend + 'static> Committer<B> {
         if let Some(then) = waiting.batch.then.0.take() {
             then(&outcome);
         }
+        drop(waiting.room);
         if let Reply::Now(reply) = waiting.reply {
             // An appender that no longer listens has its batch committed all the same.
             let _ = reply.send(outcome);

@@ -182,10 +182,15 @@ impl Transaction for Writer {
 
     fn batch(&mut self, key: &str) -> Result<Option<Vec<Envelope>>, Error> {
         let tables = read(&self.tables);
-        let all = || tables.rows.iter().chain(&self.staged);
-        let first = all().position(|row| row.idempotency.as_deref() == Some(key));
-        let Some(first) = first else { return Ok(None) };
-        super::same_batch(all().skip(first).map(|row| row.envelope()), key).map(Some)
+        let stored = tables.batches.get(key).map(|pos| pos - 1);
+        let staged = || self.staged.iter().find(|row| row.idempotency.as_deref() == Some(key));
+        let Some(before) = stored.or_else(|| staged().map(|row| row.pos - 1)) else {
+            return Ok(None);
+        };
+        let before = usize::try_from(before).unwrap_or(usize::MAX);
+        let stored = tables.rows.get(before..).unwrap_or_default();
+        let staged = self.staged.iter().skip(before.saturating_sub(tables.rows.len()));
+        super::same_batch(stored.iter().chain(staged).map(|row| row.envelope()), key).map(Some)
     }
 
     fn register(&mut self, schema: &Schema) -> Result<(), Error> {

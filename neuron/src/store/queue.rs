@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::Batch;
 use crate::{Deferred, Error, ErrorKind, Receipt, Result, limits};
@@ -13,6 +13,8 @@ pub(super) type Outcome = Result<Vec<Receipt>, Error>;
 pub(super) struct Waiting {
     pub(super) batch: Batch,
     pub(super) reply: Reply,
+    /// Its place in the queue, given back once its commit is over, whether or not somebody still waits for that.
+    pub(super) room: Option<OwnedSemaphorePermit>,
 }
 
 pub(super) enum Reply {

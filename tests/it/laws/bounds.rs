@@ -11,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use futures::FutureExt as _;
 use neuron::{
     Append, Author, Digest, Draft, Error, ErrorKind, Expectation, Json, Kind, Millis, Pattern, Receipt, RunId,
     SchemaUse, Topic, limits,
@@ -311,12 +312,20 @@ fn queue() {
     let defer = || home.ledger.defer(Append::of([note("later")]));
     let handles: Vec<_> = (0..limits::QUEUE_MAX).map(|_| defer().unwrap()).collect();
     refused(defer(), ErrorKind::TooLarge, limits::QUEUE_MAX);
+    // An append waits for room; one that is dropped keeps its place until its batch is committed, so there is none left.
+    let append = |kind| home.ledger.append(Append::of([note(kind)])).now_or_never();
+    assert!((1..limits::QUEUE_MAX).all(|_| append("dropped").is_none()));
+    assert!(append("never queued").is_none());
     gate.open();
     first.join().unwrap().unwrap();
     home.ledger.store().flush();
     let last = handles.last().unwrap()[0].place().unwrap();
     assert_eq!(last.seq, limits::QUEUE_MAX as u64 + 1);
     defer().unwrap();
+    let all = home.ledger.read(Select::Topic(topic(0))).envelopes();
+    let said: Vec<String> = all.map(|note| note.unwrap().decode().unwrap()).collect();
+    let of = |text: &str| said.iter().filter(|said| *said == text).count();
+    assert_eq!((of("dropped"), of("never queued")), (limits::QUEUE_MAX - 1, 0));
 }
 
 fn wait() {
