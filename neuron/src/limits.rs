@@ -55,6 +55,8 @@ pub const PAGE_MAX: usize = 512;
 pub const PAGE_BYTES_MAX: usize = 4 << 20;
 /// Envelopes that a page may pass over in search of those of its pattern; then it ends early and says where to go on.
 pub const PASSED_OVER_MAX: usize = 65_536;
+/// Envelopes of a range that is walked for a pattern, however many topics the store has: a few milliseconds.
+pub const WALKED_MAX: usize = 8_192;
 /// Read connections that one process keeps open.
 pub const READERS_MAX: usize = 4;
 /// Patterns for which a read connection remembers the topics they select; all are forgotten when full.
@@ -66,8 +68,21 @@ pub const READ_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How often a reading that met the file as another process was closing or recovering it is tried again, a little later
 /// each time, before what it met is believed.
 pub const READ_AGAIN_MAX: u32 = 5;
-/// Envelopes entered into the index of ids in one transaction of the side file.
+/// Envelopes in one run of the index of ids, which is written in one transaction and read whole: one megabyte.
 pub const ID_INDEX_BATCH_MAX: usize = 65_536;
+/// How long the side file is waited for while another process writes to it; then the store is read without it.
+pub const SIDE_WAIT_MAX: Duration = Duration::from_millis(250);
+/// Envelopes folded since the last snapshot of a fold before another one is written: some ten milliseconds of work.
+pub const SNAPSHOT_EVERY: u64 = 4_096;
+/// Bytes of a state that take as long to write and to read back as one envelope takes to be folded. A large state is put
+/// aside after so much longer a way, so that snapshots never cost more than they save.
+pub const SNAPSHOT_BYTES_PER_ENVELOPE: u64 = 64;
+/// Bytes of a state that is put aside; a larger one is folded from the log each time.
+pub const SNAPSHOT_BYTES_MAX: usize = 32 << 20;
+/// Snapshots kept for one store; the one that lies furthest back gives way.
+pub const SNAPSHOTS_MAX: usize = 64;
+/// Bytes of all snapshots of one store; those that lie furthest back give way.
+pub const SNAPSHOTS_BYTES_MAX: usize = 128 << 20;
 /// Envelopes that an id is looked up to by its first digits; more are not told apart, more digits are asked for.
 pub const ID_MATCHES_MAX: usize = 16;
 /// Topics of a pattern that are merged one by one; the rows of more are picked out of the whole log.
@@ -118,6 +133,14 @@ const _: () = {
         "a slice holds at least one chunk"
     );
     assert!(GROUP_MAX <= QUEUE_MAX, "a group is taken from the queue");
+    assert!(
+        SNAPSHOT_EVERY <= WALKED_MAX as u64,
+        "what lies behind a small snapshot is walked, however many topics there are"
+    );
+    assert!(
+        SNAPSHOT_BYTES_MAX <= SNAPSHOTS_BYTES_MAX,
+        "one snapshot of each allowed size fits"
+    );
     assert!(
         PAGE_MAX <= RING_MAX,
         "a page that was just committed is still in the ring"

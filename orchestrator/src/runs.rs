@@ -1,9 +1,10 @@
-//! All runs of a store, one line each.
+//! All runs of a store, one line each; and those of them that have not ended.
 
 use std::{collections::BTreeMap, fmt};
 
 use neuron::{
     Envelope, Error, Fold, Millis, Pattern, Result, RunId,
+    fold::Codec,
     store::Select,
     vocabulary::{
         Message as _,
@@ -15,10 +16,10 @@ use neuron::{
         step::{PackageCompleted, PackageFailed},
     },
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// How a run stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunState {
     /// It has not ended. Whether a process drives it now is not on the log.
@@ -46,7 +47,7 @@ impl fmt::Display for RunState {
 }
 
 /// One run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunSummary {
     /// The orchestrator.
@@ -121,6 +122,77 @@ impl Fold for Runs {
 
     fn select(&self) -> Select {
         Pattern::new("orchestration.*.*").map_or(Select::All, Select::Pattern)
+    }
+
+    fn snapshot(&self) -> Option<Codec<Self::State>> {
+        Some(Codec::new("runs", 1))
+    }
+}
+
+/// A run that has begun and not ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Begun {
+    /// The orchestrator.
+    pub name: String,
+    /// The `pos` of its first envelope.
+    pub pos: u64,
+}
+
+/// Folds the log into the runs that have not ended, by id: what a process that takes up work looks through. Unlike
+/// [`Runs`] it does not grow with the runs that there ever were.
+///
+/// ```
+/// # use neuron::Ledger;
+/// # fn show(ledger: &Ledger) -> Result<(), neuron::Error> {
+/// for (id, run) in ledger.fold(&orchestrator::runs::Unfinished, None)?.state {
+///     println!("{id} of {} waits for a process", run.name);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unfinished;
+
+/// The part of a run's beginning that says what is run.
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+impl Fold for Unfinished {
+    type State = BTreeMap<RunId, Begun>;
+
+    fn init(&self) -> Self::State {
+        BTreeMap::new()
+    }
+
+    fn apply(&self, runs: &mut Self::State, envelope: &Envelope) -> Result<(), Error> {
+        let Some(id) = run_of(envelope) else {
+            return Ok(());
+        };
+        match envelope.body.kind.as_str() {
+            OrchestrationCreated::TYPE => {
+                let Named { name } = envelope.decode()?;
+                runs.entry(id).or_insert(Begun {
+                    name,
+                    pos: envelope.pos,
+                });
+            }
+            OrchestrationCompleted::TYPE | OrchestrationFailed::TYPE | OrchestrationCancelled::TYPE => {
+                runs.remove(&id);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn select(&self) -> Select {
+        Pattern::new("orchestration.*.lifecycle").map_or(Select::All, Select::Pattern)
+    }
+
+    fn snapshot(&self) -> Option<Codec<Self::State>> {
+        Some(Codec::new("runs-unfinished", 1))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use neuron::{
     Envelope, EnvelopeRef, Error, Fold, Millis, Result, RunId, TokenId,
+    fold::Codec,
     vocabulary::{
         Message as _,
         clearance::ClearanceDenied,
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::{account::steps_of, runs::run_of};
 
 /// Something that does not go on by itself, or that a person should know of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Item {
     /// Its run; none for work outside of any.
@@ -36,7 +37,7 @@ pub struct Item {
 }
 
 /// What waits.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "what")]
 pub enum What {
     /// Nobody knows whether a step has happened: `resolve` it as done, redo or fail.
@@ -71,10 +72,32 @@ pub enum What {
     },
 }
 
+/// By run, token and place among what these wait for.
+type Items = BTreeMap<(Option<RunId>, Option<TokenId>, String), Item>;
+
+/// The items as a list, since JSON has no such keys.
+mod listed {
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::{Item, Items};
+
+    pub(super) fn serialize<S: Serializer>(items: &Items, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(items.iter().map(|((_, _, place), item)| (place, item)))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Items, D::Error> {
+        let list = Vec::<(String, Item)>::deserialize(deserializer)?.into_iter();
+        Ok(list
+            .map(|(place, item)| ((item.run.clone(), item.token.clone(), place), item))
+            .collect())
+    }
+}
+
 /// What waits, and what is needed to tell when it no longer does.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Waiting {
-    items: BTreeMap<(Option<RunId>, Option<TokenId>, String), Item>,
+    #[serde(with = "listed")]
+    items: Items,
     runs: BTreeMap<TokenId, RunId>,
     open: BTreeSet<RunId>,
 }
@@ -140,6 +163,10 @@ impl Fold for Waits {
             _ => step(waiting, envelope)?,
         }
         Ok(())
+    }
+
+    fn snapshot(&self) -> Option<Codec<Waiting>> {
+        Some(Codec::new("waiting", 1))
     }
 }
 

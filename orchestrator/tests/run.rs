@@ -18,7 +18,7 @@ use std::{
 };
 
 use neuron::{
-    Kind, Ledger, SystemClock,
+    Fold, Kind, Ledger, SystemClock,
     pipeline::Pipeline,
     store::{Fault, Memory, Point, Select, Store as _},
 };
@@ -35,7 +35,7 @@ use orchestrator::{
     },
     package::Phase,
     prelude::*,
-    runs::{RunState, Runs},
+    runs::{RunState, Runs, Unfinished},
     waiting::{Waits, What},
 };
 use tokio::sync::Notify;
@@ -639,7 +639,13 @@ async fn a_store_tells_its_runs_and_what_waits() {
     latch.entered.notified().await;
     let target = Target::Run(running.id().clone());
     let state = || neuron.ledger().fold(&Runs, None).unwrap().state;
+    let unfinished = || neuron.ledger().fold(&Unfinished, None).unwrap().state;
+    assert_eq!(unfinished().into_keys().collect::<Vec<_>>(), [run_id("open")]);
+    assert_eq!(unfinished()[&run_id("open")].name, "waiting");
     neuron.pause(&target).await.unwrap();
+    comes_back(&neuron, &Runs);
+    comes_back(&neuron, &Waits);
+    comes_back(&neuron, &Unfinished);
     let runs = state();
     let (done, open) = (&runs[&run_id("done")], &runs[&run_id("open")]);
     assert_eq!((done.state, done.packages, done.answered), (RunState::Completed, 3, 3));
@@ -655,6 +661,15 @@ async fn a_store_tells_its_runs_and_what_waits() {
     assert_eq!(state()[&run_id("open")].state, RunState::Open);
     latch.leave.notify_one();
     running.wait().await.unwrap();
+    assert!(unfinished().is_empty());
+    comes_back(&neuron, &Runs);
+}
+
+/// The state of a fold now is the same after it was put aside as a snapshot.
+fn comes_back<F: Fold<State: PartialEq + std::fmt::Debug>>(neuron: &Neuron, fold: &F) {
+    let state = neuron.ledger().fold(fold, None).unwrap().state;
+    let codec = fold.snapshot().unwrap();
+    assert_eq!(codec.decode(&codec.encode(&state).unwrap()).unwrap(), state);
 }
 
 #[step(once)]
@@ -685,6 +700,7 @@ async fn a_once_step_in_doubt_is_shown_as_waiting_until_a_ruling_settles_it() {
     let running = neuron.run(paying, ()).id("r").start().await.unwrap();
     while doubts.next().await.unwrap().body.kind != *"step.doubted" {}
     let waits = neuron.ledger().fold(&Waits, None).unwrap().state;
+    comes_back(&neuron, &Waits);
     let item = waits.items().next().unwrap().clone();
     let What::InDoubt { key, name, because } = item.what else {
         panic!("in doubt")

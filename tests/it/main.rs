@@ -19,5 +19,6 @@ mod seed;
 #[cfg(feature = "services")]
 mod services;
 mod sharing;
+mod side;
 mod tidy;
 mod wire;

@@ -10,11 +10,12 @@ use crate::{
 /// What the log holds for scopes whose answers stand on these topics: one cursor per topic, merged by `pos`. Blocks.
 ///
 /// # Errors
-/// A kind of the disk; a record that does not decode, naming topic and seq.
+/// A kind of the disk; [`ErrorKind::Corrupt`] for a record that is not the one that was written, or does not decode,
+/// naming topic and seq: nothing is answered from damage.
 pub fn history(ledger: &Ledger, topics: impl IntoIterator<Item = Topic>) -> Result<History, Error> {
     let cursors = topics
         .into_iter()
-        .map(|topic| ledger.read(Select::Topic(topic)).envelopes().peekable());
+        .map(|topic| ledger.read(Select::Topic(topic)).checked().envelopes().peekable());
     let mut cursors: Vec<_> = cursors.collect();
     let mut history = History::new();
     loop {

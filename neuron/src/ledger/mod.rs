@@ -2,12 +2,14 @@
 //! of durability: what it has published, no crash takes back.
 
 mod artifacts;
+mod folding;
 mod headers;
 mod injected;
 mod live;
 mod reading;
 mod registry;
 mod subscription;
+mod view;
 mod walk;
 
 use std::{fmt, path::Path, sync::Arc};
@@ -27,6 +29,7 @@ use live::Live;
 pub use reading::Reading;
 use registry::Registry;
 pub use subscription::{From, Subscription};
+pub use view::View;
 pub use walk::{Direction, Step};
 
 /// A store opened for a process: appends, reads, subscribes. Cheap to clone.

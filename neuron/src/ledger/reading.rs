@@ -4,9 +4,7 @@ use futures::{Stream, TryStreamExt as _, stream};
 
 use super::Ledger;
 use crate::{
-    Envelope, Error, ErrorKind, Fold, Millis, Result,
-    fold::Folded,
-    limits,
+    Envelope, Error, ErrorKind, Millis, Result, limits,
     store::{Page, Range, Row, Select, Store},
 };
 
@@ -20,6 +18,7 @@ pub struct Reading {
     select: Select,
     range: Range,
     left: Option<u64>,
+    checked: bool,
 }
 
 impl Ledger {
@@ -41,38 +40,8 @@ impl Ledger {
             select,
             range: Range::ALL,
             left: None,
+            checked: false,
         }
-    }
-
-    /// Folds what the fold selects, up to and with `upto` (a `pos`); `None` = to now. Blocks.
-    ///
-    /// # Errors
-    /// The first unreadable envelope, or what the fold says.
-    pub fn fold<F: Fold>(&self, fold: &F, upto: Option<u64>) -> Result<Folded<F::State>, Error> {
-        let mut folded = Folded::start(fold);
-        self.fold_on(fold, &mut folded, upto)?;
-        Ok(folded)
-    }
-
-    /// Takes a fold further, from where it stands. Blocks.
-    ///
-    /// # Errors
-    /// As [`Ledger::fold`].
-    pub fn fold_on<F: Fold>(&self, fold: &F, folded: &mut Folded<F::State>, upto: Option<u64>) -> Result<(), Error> {
-        let reading = self
-            .read(fold.select())
-            .from(folded.upto + 1)
-            .to(upto.unwrap_or(u64::MAX));
-        folded.resume(fold, reading.envelopes())
-    }
-
-    /// Folds to a moment: the state the store had then. Blocks.
-    ///
-    /// # Errors
-    /// As [`Ledger::fold`].
-    pub fn fold_at<F: Fold>(&self, fold: &F, time: Millis) -> Result<Folded<F::State>, Error> {
-        let upto = last_by(&*self.0.store, time)?;
-        self.fold(fold, Some(upto))
     }
 }
 
@@ -123,6 +92,14 @@ impl Reading {
         self
     }
 
+    /// Compares each envelope with its id, and with the place at which it was found. Whoever acts on what the log says
+    /// reads it so; damage is then [`ErrorKind::Corrupt`], naming topic and seq.
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        self.checked = true;
+        self
+    }
+
     /// The next page; empty at the end. Blocks for the length of one page.
     ///
     /// # Errors
@@ -154,6 +131,7 @@ impl Reading {
     pub fn envelopes(mut self) -> impl Iterator<Item = Result<Envelope, Error>> {
         let mut page = VecDeque::new();
         let mut ended = false;
+        let open = opener(self.checked);
         std::iter::from_fn(move || {
             if page.is_empty() && !ended {
                 match self.page() {
@@ -164,25 +142,30 @@ impl Reading {
                     }
                 }
             }
-            page.pop_front().map(|row: Row| row.envelope())
+            page.pop_front().map(|row| open(&row))
         })
     }
 
     /// The envelopes as a stream whose pages are read on threads that may block.
     pub fn stream(self) -> impl Stream<Item = Result<Envelope, Error>> {
+        let open = opener(self.checked);
         let pages = stream::try_unfold(self, |mut reading| async move {
             let read = tokio::task::spawn_blocking(move || reading.page().map(|rows| (rows, reading))).await;
             let (rows, reading) = read.map_err(|error| Error::new(ErrorKind::Io, error))??;
             Ok::<_, Error>((!rows.is_empty()).then_some((rows, reading)))
         });
         pages
-            .map_ok(|rows| stream::iter(rows.into_iter().map(|row| row.envelope())))
+            .map_ok(move |rows| stream::iter(rows.into_iter().map(move |row| open(&row))))
             .try_flatten()
     }
 }
 
+fn opener(checked: bool) -> fn(&Row) -> Result<Envelope, Error> {
+    if checked { Row::checked } else { Row::envelope }
+}
+
 /// The last `pos` whose `at` is not later than `time`: `at` never falls, so a binary search finds it.
-fn last_by(store: &dyn Store, time: Millis) -> Result<u64, Error> {
+pub(super) fn last_by(store: &dyn Store, time: Millis) -> Result<u64, Error> {
     let (mut low, mut high) = (0, store.last()?.0);
     while low < high {
         let middle = low + (high - low).div_ceil(2);

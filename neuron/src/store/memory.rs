@@ -9,8 +9,8 @@ use futures::future::BoxFuture;
 use tokio::sync::watch;
 
 use super::{
-    Batch, Manifest, Page, Range, Row, Select, Store, TopicSummary, backend::Backend, commit::Committer, epoch_of,
-    fault::Fault, observer::Observer, prefix::Prefix, seal::Transaction,
+    Batch, Manifest, Page, Range, Row, Select, Snapshot, Store, TopicSummary, backend::Backend, commit::Committer,
+    epoch_of, fault::Fault, observer::Observer, prefix::Prefix, seal::Transaction,
 };
 use crate::{
     Clock, Deferred, Digest, Envelope, Error, Millis, Receipt, Result, Schema, SchemaRef, SystemClock, Topic,
@@ -27,6 +27,7 @@ struct Tables {
     schemas: Vec<Arc<Schema>>,
     manifests: BTreeMap<Digest, Manifest>,
     chunks: HashMap<Digest, Arc<[u8]>>,
+    snapshots: HashMap<String, Snapshot>,
 }
 
 /// A store in memory: the same semantics as the SQLite one, gone with the process.
@@ -99,17 +100,6 @@ impl Tables {
 
     fn at(&self, pos: u64) -> Option<&Arc<Row>> {
         self.rows.get(usize::try_from(pos.checked_sub(1)?).ok()?)
-    }
-
-    fn matches(select: &Select, row: &Row) -> bool {
-        match select {
-            Select::All => true,
-            Select::Topic(topic) => row.topic == *topic,
-            Select::Pattern(pattern) => pattern.matches(&row.topic),
-            Select::Kind(kind) => row.kind == *kind,
-            Select::CausedBy(pos) => row.cause == Some(*pos),
-            Select::Key(topic, key) => row.topic == *topic && row.key.as_ref() == Some(key),
-        }
     }
 }
 
@@ -269,7 +259,7 @@ impl Store for Memory {
             Box::new(from..=to)
         };
         for pos in places.by_ref() {
-            let Some(row) = tables.at(pos).filter(|row| Tables::matches(select, row)) else {
+            let Some(row) = tables.at(pos).filter(|row| select.takes(row)) else {
                 continue;
             };
             if page.rows.len() == limit {
@@ -369,6 +359,21 @@ impl Store for Memory {
 
     fn epoch(&self, name: &str) -> Result<u64, Error> {
         Ok(read(&self.tables).epochs.get(name).copied().unwrap_or(0))
+    }
+
+    fn snapshot(&self, key: &str) -> Result<Option<Snapshot>, Error> {
+        Ok(read(&self.tables).snapshots.get(key).cloned())
+    }
+
+    fn put_snapshot(&self, key: &str, snapshot: &Snapshot) -> Result<(), Error> {
+        let snapshots = &mut write(&self.tables).snapshots;
+        if !snapshots.contains_key(key) && snapshots.len() >= limits::SNAPSHOTS_MAX {
+            let oldest = snapshots.iter().min_by_key(|(_, snapshot)| snapshot.pos);
+            let oldest = oldest.map(|(key, _)| key.clone());
+            oldest.and_then(|key| snapshots.remove(&key));
+        }
+        snapshots.insert(key.into(), snapshot.clone());
+        Ok(())
     }
 
     fn path(&self) -> Option<&std::path::Path> {

@@ -17,6 +17,7 @@ mod prefix;
 mod queue;
 mod row;
 mod seal;
+mod snapshot;
 mod sqlite;
 pub mod verify;
 
@@ -36,6 +37,7 @@ pub use memory::Memory;
 pub use observer::Observer;
 pub use row::{Page, Range, Row, Select};
 pub(crate) use seal::INJECTED;
+pub use snapshot::Snapshot;
 pub use sqlite::{Access, Durability, Options, Sqlite};
 
 use crate::{
@@ -170,6 +172,24 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// # Errors
     /// As [`Store::page`].
     fn chunk(&self, hash: &Digest) -> Result<Option<Arc<[u8]>>, Error>;
+    /// The snapshot that was put aside under this key, if it is still there and whole. It may be one of another log:
+    /// whoever takes it up compares the id. A store that keeps none gives none.
+    ///
+    /// # Errors
+    /// A kind of the disk. The log is then folded from its beginning.
+    fn snapshot(&self, key: &str) -> Result<Option<Snapshot>, Error> {
+        let _ = key;
+        Ok(None)
+    }
+    /// Puts a snapshot aside, in place of the one under this key. It is written once everything up to its `pos` is on
+    /// the disk; appends do not wait for it. It may be lost at any moment. A handle that only reads keeps none.
+    ///
+    /// # Errors
+    /// A kind of the disk. Nothing but time is lost then.
+    fn put_snapshot(&self, key: &str, snapshot: &Snapshot) -> Result<(), Error> {
+        let _ = (key, snapshot);
+        Ok(())
+    }
     /// What the store's own machinery finds wrong with itself; [`verify`](verify::verify) tells what the rows say.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::{Digest, Envelope, Error, Millis, Pattern, Result, Topic, envelope::Kind};
+use crate::{Digest, ENVELOPE_CONTEXT, Envelope, Error, ErrorKind, Millis, Pattern, Result, Topic, envelope::Kind};
 
 /// An envelope as a store keeps it: the record, and beside it the columns that are indexed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +35,26 @@ impl Row {
     pub fn envelope(&self) -> Result<Envelope, Error> {
         Envelope::from_known(self.pos, self.id, &self.record, Some((&self.topic, &self.kind)))
     }
+
+    /// Reads the record, which must be the one that the id is the hash of, and that belongs to this topic and seq.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt), naming topic and seq, if it is another one.
+    pub fn checked(&self) -> Result<Envelope, Error> {
+        let damaged = |why: &str| {
+            let Self { topic, seq, pos, .. } = self;
+            let why = format!("{topic} seq {seq} (pos {pos}) is damaged: {why}; `verify` looks at the whole store");
+            Error::new(ErrorKind::Corrupt, why)
+        };
+        if Digest::derive(ENVELOPE_CONTEXT, self.record.as_bytes()) != self.id {
+            return Err(damaged("its record is not the one that its id is the hash of"));
+        }
+        let envelope = self.envelope()?;
+        if envelope.topic != self.topic || envelope.seq != self.seq {
+            return Err(damaged("its record belongs to another place"));
+        }
+        Ok(envelope)
+    }
 }
 
 /// Which envelopes to read.
@@ -52,6 +72,20 @@ pub enum Select {
     CausedBy(u64),
     /// Those of one topic with one birth header `key`.
     Key(Topic, Arc<str>),
+}
+
+impl Select {
+    /// Whether a row is one of them.
+    pub(crate) fn takes(&self, row: &Row) -> bool {
+        match self {
+            Self::All => true,
+            Self::Topic(topic) => row.topic == *topic,
+            Self::Pattern(pattern) => pattern.matches(&row.topic),
+            Self::Kind(kind) => row.kind == *kind,
+            Self::CausedBy(pos) => row.cause == Some(*pos),
+            Self::Key(topic, key) => row.topic == *topic && row.key.as_ref() == Some(key),
+        }
+    }
 }
 
 /// A range of the log by `pos`, in one direction.

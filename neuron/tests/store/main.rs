@@ -12,6 +12,7 @@ mod grouping;
 mod guarding;
 mod opening;
 mod sharing;
+mod side;
 mod verifying;
 
 use std::{collections::BTreeMap, fs, path::Path};

@@ -1,7 +1,6 @@
 //! Several writers on one file, and what stands beside it.
 
 use std::{
-    fs,
     path::Path,
     sync::{
         Arc, Mutex,
@@ -17,7 +16,7 @@ use neuron::{
 };
 use rusqlite::Connection;
 
-use super::{append, draft, filled, rows, say, topic};
+use super::{append, draft, rows, say, topic};
 
 /// A writer of its own, as another process would be.
 fn apart(path: &Path) -> Sqlite {
@@ -270,63 +269,4 @@ fn a_disk_that_fills_up_inside_a_group_fails_the_group_and_nothing_is_half_writt
         [(1, 2), (2, 3)]
     );
     store.sound().unwrap();
-}
-
-/// Every id of the store is found, and leads to its place.
-fn all_found(store: &Sqlite) {
-    for row in rows(store) {
-        assert_eq!(store.with_id(&row.id.to_string()[..20]).unwrap(), [row.pos]);
-    }
-}
-
-#[test]
-fn the_side_file_may_be_deleted_cut_or_exchanged_at_any_moment() {
-    let folder = tempfile::tempdir().unwrap();
-    let (path, other) = (folder.path().join("main.db"), folder.path().join("other.db"));
-    let side = folder.path().join("main.db.side");
-    filled(&path);
-    let store = apart(&path);
-    all_found(&store);
-    fs::remove_file(&side).unwrap();
-    all_found(&store);
-    assert!(side.exists(), "it is made anew");
-    let whole = fs::read(&side).unwrap();
-    for length in [0, 1, 100, 5_000, whole.len() - 1] {
-        fs::write(&side, &whole[..length]).unwrap();
-        all_found(&store);
-    }
-    fs::write(&side, "something else altogether").unwrap();
-    all_found(&store);
-    Connection::open(&side)
-        .unwrap()
-        .execute_batch("PRAGMA user_version = 99")
-        .unwrap();
-    all_found(&store);
-    filled(&other);
-    let another = apart(&other);
-    say(&another, "z", "so that it differs");
-    all_found(&another);
-    fs::copy(folder.path().join("other.db.side"), &side).unwrap();
-    say(&store, "a", "more");
-    all_found(&store);
-    // What cannot be made is done without.
-    fs::remove_file(&side).unwrap();
-    fs::create_dir(&side).unwrap();
-    all_found(&store);
-}
-
-#[test]
-fn a_store_that_shrank_is_not_answered_from_its_old_index() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("back.db");
-    filled(&path);
-    let early = fs::read(&path).unwrap();
-    let store = apart(&path);
-    say(&store, "a", "later");
-    all_found(&store);
-    drop(store);
-    fs::write(&path, early).unwrap();
-    let store = apart(&path);
-    say(&store, "a", "another later");
-    all_found(&store);
 }

@@ -48,7 +48,7 @@ pub(crate) fn facts(ledger: &Ledger, run: &RunId) -> Result<Vec<(Envelope, Fact)
 }
 
 fn read(ledger: &Ledger, topic: Topic, facts: &mut Vec<(Envelope, Fact)>) -> Result<(), Error> {
-    for envelope in ledger.read(Select::Topic(topic)).envelopes() {
+    for envelope in ledger.read(Select::Topic(topic)).checked().envelopes() {
         let envelope = envelope?;
         if let Some(fact) = Fact::of(&envelope)? {
             facts.push((envelope, fact));

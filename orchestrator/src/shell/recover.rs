@@ -1,18 +1,17 @@
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, HashSet};
 
 use neuron::{
-    Error, ErrorKind, Kind, Result, RunId,
-    def::Entry,
+    Error, ErrorKind, Result, RunId,
+    def::{Encoded, Entry},
     limits,
-    store::Select,
-    vocabulary::{Message as _, orchestration::OrchestrationCreated},
 };
 
 use super::{
     Neuron,
-    standing::{Created, Standing, standing},
+    standing::{Standing, standing},
     supervise::owned,
 };
+use crate::runs::{Begun, Unfinished};
 
 /// What [`Neuron::recover`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,11 +29,14 @@ pub struct Recovered {
     pub waiting: Vec<RunId>,
 }
 
-/// An unfinished run and the code that drives it.
-struct Unfinished {
-    id: RunId,
-    created: Box<Created>,
-    entry: Option<&'static Entry>,
+/// What can be done with an unfinished run here.
+enum Ready {
+    /// It is driven with these arguments.
+    Now(Encoded),
+    /// Its arguments cannot be read back.
+    Unreadable,
+    /// It has ended meanwhile.
+    Ended,
 }
 
 impl Neuron {
@@ -44,9 +46,12 @@ impl Neuron {
     /// # Errors
     /// A kind of the disk.
     pub async fn recover(&self) -> Result<Recovered, Error> {
+        let ledger = self.0.ledger.clone();
+        let folded = tokio::task::spawn_blocking(move || ledger.fold(&Unfinished, None)).await;
+        let unfinished = folded.map_err(|error| Error::new(ErrorKind::Io, error))??.state;
         let mut found = Recovered::default();
-        for Unfinished { id, created, entry } in self.unfinished().await? {
-            let Some(entry) = entry else {
+        for (id, name) in oldest_first(&unfinished) {
+            let Some(entry) = self.0.registry.get("orchestrator", &name) else {
                 found.without_code.push(id);
                 continue;
             };
@@ -58,9 +63,13 @@ impl Neuron {
                 found.waiting.push(id);
                 continue;
             }
-            let Ok(args) = entry.normalise(&created.args) else {
-                found.unreadable.push(id);
-                continue;
+            let args = match self.ready(&id, entry).await? {
+                Ready::Now(args) => args,
+                Ready::Unreadable => {
+                    found.unreadable.push(id);
+                    continue;
+                }
+                Ready::Ended => continue,
             };
             match self.0.ownership.claim(&owned(&id)).await {
                 Ok(claimed) => {
@@ -79,45 +88,45 @@ impl Neuron {
     /// # Errors
     /// A kind of the disk.
     pub async fn serve(&self) -> Result<(), Error> {
+        // A view: each look costs what has changed since the one before, however long the log is.
+        let unfinished = self.0.ledger.view(Unfinished).await?;
+        // What cannot be read back is for whoever knows its arguments; this program will not learn them.
+        let mut unreadable = HashSet::new();
         loop {
-            for Unfinished { id, created, entry } in self.unfinished().await? {
-                let Some(entry) = entry.filter(|_| !self.0.is_live(&id)) else {
+            for (id, name) in unfinished.read(oldest_first)? {
+                let entry = self.0.registry.get("orchestrator", &name);
+                let Some(entry) = entry.filter(|_| !self.0.is_live(&id) && !unreadable.contains(&id)) else {
                     continue;
                 };
-                // One that cannot be read back is for whoever knows its arguments; the others go on.
-                if let Ok(args) = entry.normalise(&created.args)
-                    && self.0.live() < limits::RECOVERED_AT_ONCE_MAX
-                {
+                if self.0.live() >= limits::RECOVERED_AT_ONCE_MAX {
+                    break;
+                }
+                match self.ready(&id, entry).await? {
                     // Whoever drives it now is watched, and followed when it dies or hangs.
-                    self.0.start(&id, entry, args, None)?;
+                    Ready::Now(args) => drop(self.0.start(&id, entry, args, None)?),
+                    Ready::Unreadable => drop(unreadable.insert(id)),
+                    Ready::Ended => {}
                 }
             }
             tokio::time::sleep(limits::SERVE_POLL).await;
         }
     }
 
-    async fn unfinished(&self) -> Result<Vec<Unfinished>, Error> {
-        let (ledger, registry) = (self.0.ledger.clone(), self.0.registry.clone());
-        let read = move || {
-            let kind = Kind::new(OrchestrationCreated::TYPE)?;
-            let mut seen = BTreeSet::new();
-            let mut unfinished = Vec::new();
-            for envelope in ledger.read(Select::Kind(kind)).envelopes() {
-                let topic = envelope?.topic;
-                let Some(id) = topic.segments().nth(1).and_then(|id| RunId::new(id).ok()) else {
-                    continue;
-                };
-                if !seen.insert(id.clone()) {
-                    continue;
-                }
-                if let Standing::Open(created) = standing(&ledger, &id)? {
-                    let entry = registry.get("orchestrator", &created.name);
-                    unfinished.push(Unfinished { id, created, entry });
-                }
-            }
-            Ok(unfinished)
-        };
-        let read = tokio::task::spawn_blocking(read).await;
-        read.map_err(|error| Error::new(ErrorKind::Io, error))?
+    /// Reads what an unfinished run is to be driven with.
+    async fn ready(&self, id: &RunId, entry: &'static Entry) -> Result<Ready, Error> {
+        let (ledger, run) = (self.0.ledger.clone(), id.clone());
+        let read = tokio::task::spawn_blocking(move || standing(&ledger, &run)).await;
+        Ok(match read.map_err(|error| Error::new(ErrorKind::Io, error))?? {
+            Standing::Open(created) => entry.normalise(&created.args).map_or(Ready::Unreadable, Ready::Now),
+            Standing::New | Standing::Ended(..) => Ready::Ended,
+        })
     }
+}
+
+/// The runs and their orchestrators, in the order in which they began.
+fn oldest_first(runs: &BTreeMap<RunId, Begun>) -> Vec<(RunId, String)> {
+    let mut runs: Vec<_> = runs.iter().collect();
+    runs.sort_by_key(|(_, begun)| begun.pos);
+    let runs = runs.into_iter();
+    runs.map(|(id, begun)| (id.clone(), begun.name.clone())).collect()
 }

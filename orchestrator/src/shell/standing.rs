@@ -37,7 +37,7 @@ pub(crate) fn standing(ledger: &Ledger, run: &RunId) -> Result<Standing, Error> 
     if ledger.store().head(&topic)? == 0 {
         return Ok(Standing::New);
     }
-    let read = || ledger.read(Select::Topic(topic.clone()));
+    let read = || ledger.read(Select::Topic(topic.clone())).checked();
     let Some(first) = read().limit(1).envelopes().next().transpose()? else {
         return Ok(Standing::New);
     };

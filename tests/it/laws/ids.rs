@@ -1,8 +1,14 @@
 //! L4: an envelope's id is the hash of its canonical form.
 
 use neuron::{
-    Append, Author, Contract, Digest, Draft, ENVELOPE_CONTEXT, Envelope, ErrorKind, Json, Kind, Millis, Topic,
-    store::verify::{Bad, verify},
+    Append, Author, Contract, Digest, Draft, ENVELOPE_CONTEXT, Envelope, ErrorKind, Json, Kind, Millis, TokenId, Topic,
+    agent::history,
+    store::{
+        Select,
+        verify::{Bad, verify},
+    },
+    topic::catalog,
+    vocabulary::{Message as _, step::StepCompleted},
 };
 use proptest::{prelude::any, prop_assert, prop_assert_eq, proptest, sample::Index};
 use rusqlite::{Connection, params};
@@ -57,6 +63,36 @@ fn a_damaged_declaration_is_told_to_whoever_needs_it_and_to_nobody_else() {
     }
 }
 
+#[test]
+fn nothing_is_replayed_from_a_record_that_is_not_the_one_that_was_written() {
+    let home = Home::new(Backend::Sqlite);
+    let token = TokenId::new("worker-7fq3m2kd4t6wzx5a").unwrap();
+    let steps = catalog::steps(&token);
+    let completed = |n: u32| {
+        let completed = StepCompleted {
+            scope: "run-1".into(),
+            key: format!("key#{n}"),
+            name: "pay".into(),
+            attempt: 1,
+            output: Some(Json::of(&100).unwrap()),
+            output_schema: None,
+            resolved: None,
+        };
+        completed.draft(steps.clone(), Author::from(&token)).unwrap()
+    };
+    home.ledger.append_blocking(Append::of((0..3).map(completed))).unwrap();
+    history(&home.another(), [steps.clone()]).unwrap();
+    // A sum that reads well, and is another one.
+    let shell = Connection::open(home.path()).unwrap();
+    shell.execute_batch("DROP TRIGGER envelope_no_UPDATE").unwrap();
+    let update = "UPDATE envelope SET record = replace(record, '100', '900') WHERE seq = 2 AND pos > 2";
+    assert_eq!(shell.execute(update, []).unwrap(), 1);
+    let refusal = history(&home.another(), [steps.clone()]).unwrap_err();
+    assert_eq!(refusal.kind(), ErrorKind::Corrupt);
+    let told = refusal.to_string();
+    assert!(told.contains(&format!("{steps} seq 2")), "{told}");
+}
+
 proptest! {
     #![proptest_config(cases(60))]
 
@@ -100,5 +136,13 @@ proptest! {
         let error = verify(&**home.another().store()).unwrap_err();
         prop_assert_eq!(error.kind(), ErrorKind::Corrupt);
         prop_assert_eq!(error.detail::<Bad>().map(|bad| bad.pos), Some(row.pos), "{}", error);
+        // Whoever acts on what it reads is told when it comes to that envelope.
+        let mut reading = home.another().read(Select::All).checked().envelopes();
+        let before = reading.by_ref().take_while(Result::is_ok).count();
+        prop_assert!(before as u64 <= row.pos - 1);
+        let refusal = home.another().read(Select::All).from(row.pos).checked().envelopes().next().unwrap().unwrap_err();
+        prop_assert_eq!(refusal.kind(), ErrorKind::Corrupt);
+        let told = refusal.to_string();
+        prop_assert!(told.contains(&format!("pos {}", row.pos)), "{}", told);
     }
 }

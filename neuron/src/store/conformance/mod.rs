@@ -11,6 +11,7 @@ mod defer;
 mod fixture;
 mod read;
 mod repeat;
+mod snapshot;
 mod write;
 
 pub use fixture::{Breaker, Setup, batch, observe};
@@ -23,7 +24,14 @@ use crate::{Error, Result, store::Store};
 /// # Errors
 /// The first sentence that does not hold, with what was found instead.
 pub fn check<S: Store>(make: impl Fn(Setup) -> Result<S, Error>) -> Result<(), Error> {
-    let parts: [&[Case]; 5] = [write::CASES, repeat::CASES, defer::CASES, read::CASES, blob::CASES];
+    let parts: [&[Case]; 6] = [
+        write::CASES,
+        repeat::CASES,
+        defer::CASES,
+        read::CASES,
+        blob::CASES,
+        snapshot::CASES,
+    ];
     for (sentence, case) in parts.into_iter().flatten() {
         let fixture = Fixture::new(&make).map_err(|error| error.context(*sentence))?;
         case(&fixture).map_err(|error| error.context(*sentence))?;

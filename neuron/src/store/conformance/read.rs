@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::fixture::{Case, Fixture, draft, refused, same, topic, wrong};
 use crate::{
-    Append, Cause, Draft, Error, ErrorKind, Kind, Pattern, Result, Topic,
+    Append, Cause, Draft, Error, ErrorKind, Kind, Pattern, Result, Topic, limits,
     store::{Range, Row, Select, TopicSummary},
 };
 
@@ -119,16 +119,29 @@ fn pages(f: &Fixture) -> Result<(), Error> {
 }
 
 fn patterns(f: &Fixture) -> Result<(), Error> {
+    // So much between them that a range over all is no short one.
+    let others = (0..=limits::WALKED_MAX).map(|n| draft("filler.log", "x", &n.to_string()));
+    fill(f, 7, 40)?;
+    f.append(Append::of(others.collect::<Result<Vec<_>, _>>()?))?;
+    let between = limits::WALKED_MAX as u64 + 41;
     let rows = fill(f, 90, 400)?;
-    for pattern in ["log.>", "log.*.odd", "log.*.even", "**"] {
-        for (limit, reverse) in [(10, false), (10, true), (512, false), (512, true)] {
-            let range = Range {
-                from: 33,
-                to: 390,
-                reverse,
-                limit,
-            };
-            compare(f, &rows, &Select::Pattern(Pattern::new(pattern)?), range)?;
+    for pattern in ["log.>", "log.*.odd", "log.*.even", "log.2.*", "*.*.odd", "none.*"] {
+        let short = (between + 33, between + 390);
+        for ((from, to), limit) in [
+            (short, 10),
+            (short, 512),
+            ((5, between + 350), 512),
+            ((1, u64::MAX), 100),
+        ] {
+            for reverse in [false, true] {
+                let range = Range {
+                    from,
+                    to,
+                    reverse,
+                    limit,
+                };
+                compare(f, &rows, &Select::Pattern(Pattern::new(pattern)?), range)?;
+            }
         }
     }
     // A topic that is new after a pattern was asked for is found by it.
@@ -137,7 +150,7 @@ fn patterns(f: &Fixture) -> Result<(), Error> {
     let page = f.store.page(
         &pattern,
         Range {
-            from: 401,
+            from: between + 401,
             ..Range::ALL
         },
     )?;

@@ -1,12 +1,12 @@
 //! How connections to the file are made. The file itself is never opened outside SQLite: closing any descriptor of it
 //! would drop the locks that SQLite holds in this process.
 
-use std::{fmt::Write as _, fs, os::unix::ffi::OsStrExt as _, path::Path, time::SystemTime};
+use std::{fmt::Write as _, fs, io, os::unix::ffi::OsStrExt as _, path::Path, time::SystemTime};
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use super::{lock::beside, options::Durability};
-use crate::limits;
+use crate::{Error, Result, limits};
 
 /// Statements kept prepared by one connection: all that there are.
 const STATEMENTS: usize = 64;
@@ -55,6 +55,16 @@ pub(super) fn log_of(path: &Path) -> std::path::PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()
+}
+
+/// Brings everything that was committed so far onto the disk, whoever committed it and with whatever durability. What is
+/// no longer in the log was synced when it was moved into the file. (The log is no file that SQLite locks.)
+pub(super) fn sync_log(path: &Path) -> Result<(), Error> {
+    let synced = fs::File::open(log_of(path)).and_then(|log| log.sync_data());
+    match synced {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        synced => synced.map_err(|error| Error::from(error).context(format!("the log of {}", path.display()))),
+    }
 }
 
 /// The connection that writes.

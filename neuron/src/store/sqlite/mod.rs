@@ -1,8 +1,8 @@
 //! The default store: one SQLite file.
 //!
 //! One connection of a process writes, in groups, after it has taken the lock beside the file that the writers of all
-//! processes queue on; a few others read. Beside `store.db` stand `store.db.lock`, the lock, and `store.db.side`, an
-//! index that may be deleted at any time.
+//! processes queue on; a few others read. Beside `store.db` stand `store.db.lock`, the lock, and `store.db.side`,
+//! with an index and snapshots, which may be deleted at any time.
 
 mod connect;
 mod core;
@@ -32,8 +32,8 @@ use tokio::sync::watch as channel;
 
 use self::{core::Core, write::Writer};
 use super::{
-    Batch, Manifest, Observer, Page, Range, Row, Select, Store, TopicSummary, commit::Committer, missing_chunk,
-    prefix::Prefix,
+    Batch, Manifest, Observer, Page, Range, Row, Select, Snapshot, Store, TopicSummary, commit::Committer,
+    missing_chunk, prefix::Prefix,
 };
 use crate::{Deferred, Digest, Error, ErrorKind, Millis, Receipt, Result, Schema, SchemaRef, Topic, limits};
 
@@ -226,6 +226,19 @@ impl Store for Sqlite {
 
     fn chunk(&self, hash: &Digest) -> Result<Option<Arc<[u8]>>, Error> {
         self.core.pool.read(|reader| reader.chunk(hash))
+    }
+
+    fn snapshot(&self, key: &str) -> Result<Option<Snapshot>, Error> {
+        self.core.side.snapshot(key)
+    }
+
+    fn put_snapshot(&self, key: &str, snapshot: &Snapshot) -> Result<(), Error> {
+        if !self.writes() {
+            return Ok(());
+        }
+        connect::sync_log(&self.core.path)?;
+        let (last, _) = self.last()?;
+        self.core.side.put_snapshot(key, snapshot, last)
     }
 
     fn sound(&self) -> Result<(), Error> {

@@ -1,6 +1,9 @@
 //! One page of a range: which index serves which question.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use rusqlite::{OptionalExtension as _, params};
 
@@ -132,8 +135,16 @@ fn first_seq(reader: &Reader, number: i64, pos: i64) -> Result<i64, Error> {
     if let Some(seq) = here {
         return Ok(seq);
     }
-    let mut head = reader.prepare("SELECT ifnull(max(seq), 0) FROM envelope WHERE topic = ?1")?;
-    let head: i64 = head.query_row([number], |row| row.get(0)).at(&reader.path)?;
+    let last: Option<(i64, i64)> = reader
+        .prepare("SELECT seq, pos FROM envelope WHERE topic = ?1 ORDER BY seq DESC LIMIT 1")?
+        .query_row([number], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+        .at(&reader.path)?;
+    let head = match last {
+        Some((head, at)) if at >= pos => head,
+        // It ends before, as most topics do if this is the end of the store.
+        beyond => return Ok(beyond.map_or(1, |(head, _)| head + 1)),
+    };
     let mut statement = reader.prepare("SELECT pos FROM envelope WHERE topic = ?1 AND seq = ?2")?;
     let mut stands = |seq: i64| -> Result<bool, Error> {
         let at: Option<i64> = statement
@@ -162,6 +173,9 @@ fn of_pattern(reader: &mut Reader, pattern: &Pattern, bounds: Bounds) -> Result<
         to: bounds.to.min(signed(last)),
         ..bounds
     };
+    if (bounds.to - bounds.from) < signed(limits::WALKED_MAX as u64) {
+        return walked(reader, pattern, bounds);
+    }
     let numbers = matched(reader, pattern)?;
     if numbers.len() <= limits::MERGED_TOPICS_MAX {
         merged(reader, &numbers, bounds)
@@ -228,8 +242,31 @@ fn merged(reader: &mut Reader, numbers: &HashSet<i64>, bounds: Bounds) -> Result
     Ok(bounds.page(rows, more))
 }
 
-/// Many topics: the log is walked, and the rows of others are passed over without reading their records.
+/// A short range: it is walked, and of all the topics of the store only those are looked at that stand in it.
+fn walked(reader: &mut Reader, pattern: &Pattern, bounds: Bounds) -> Result<Page, Error> {
+    let mut known = HashMap::new();
+    picked_by(reader, bounds, |reader, number| {
+        if let Some(matches) = known.get(&number) {
+            return Ok(*matches);
+        }
+        // A name that is none is damage, which reading its rows reports.
+        let matches = reader.topic(number).is_ok_and(|topic| pattern.matches(&topic));
+        known.insert(number, matches);
+        Ok(matches)
+    })
+}
+
+/// Many topics: the log is walked.
 fn picked(reader: &mut Reader, numbers: &HashSet<i64>, bounds: Bounds) -> Result<Page, Error> {
+    picked_by(reader, bounds, |_, number| Ok(numbers.contains(&number)))
+}
+
+/// Walks the log; the rows of topics that are not taken are passed over without reading their records.
+fn picked_by(
+    reader: &mut Reader,
+    bounds: Bounds,
+    mut takes: impl FnMut(&Reader, i64) -> Result<bool, Error>,
+) -> Result<Page, Error> {
     let query = select(
         "pos, topic",
         &format!("pos BETWEEN ?1 AND ?2 ORDER BY pos {} LIMIT ?3", bounds.order()),
@@ -239,17 +276,17 @@ fn picked(reader: &mut Reader, numbers: &HashSet<i64>, bounds: Bounds) -> Result
         let mut statement = reader.prepare(&query)?;
         let passed = signed(limits::PASSED_OVER_MAX as u64);
         let mut rows = statement.query([bounds.from, bounds.to, passed]).at(&reader.path)?;
-        let mut walked = 0;
+        let mut passed_over = 0;
         while let Some(row) = rows.next().at(&reader.path)? {
             let pos: i64 = row.get(0).at(&reader.path)?;
-            walked += 1;
-            if numbers.contains(&row.get(1).at(&reader.path)?) {
+            passed_over += 1;
+            if takes(reader, row.get(1).at(&reader.path)?)? {
                 places.push(pos);
             }
             if places.len() > bounds.limit {
                 break;
             }
-            end = bounds.after(pos).filter(|_| walked == limits::PASSED_OVER_MAX);
+            end = bounds.after(pos).filter(|_| passed_over == limits::PASSED_OVER_MAX);
         }
     }
     let (query, mut rows) = (select(COLUMNS, "pos = ?1"), Vec::new());

@@ -167,6 +167,14 @@ impl Reader {
         Ok(number)
     }
 
+    /// The topic of an interned number.
+    pub(super) fn topic(&self, number: i64) -> Result<Topic, Error> {
+        if let Some(topic) = self.names.topics.get(&number) {
+            return Ok(topic.clone());
+        }
+        Topic::new(name(&self.connection, "SELECT name FROM topic WHERE id = ?1", number)?)
+    }
+
     pub(super) fn kind_number(&self, kind: &Kind) -> Result<Option<i64>, Error> {
         self.prepare("SELECT id FROM type WHERE name = ?1")?
             .query_row([kind.as_str()], |row| row.get(0))
