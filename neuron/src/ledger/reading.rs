@@ -5,7 +5,8 @@ use futures::{Stream, TryStreamExt as _, stream};
 use super::Ledger;
 use crate::{
     Envelope, Error, ErrorKind, Millis, Result, limits,
-    store::{Page, Range, Row, Select, Store},
+    pipeline::Pipeline,
+    store::{AsOf, Page, Range, Row, Select, Store},
 };
 
 /// A query: which envelopes, from where to where, in which direction. Memory stays constant however much it yields.
@@ -42,6 +43,41 @@ impl Ledger {
             left: None,
             checked: false,
         }
+    }
+}
+
+/// Time travel.
+impl Ledger {
+    /// The ledger as it stood when `pos` was its last envelope: every verb and every fold answers as it did then, nothing
+    /// can be appended, nothing ever comes.
+    ///
+    /// ```
+    /// # use neuron::{Append, Author, Contract, Draft, Ledger, Pattern, Topic, store::{Options, Select}};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let ledger = Ledger::open(folder.path().join("notes.db"), Options::default())?;
+    /// # let topic = Topic::new("notes")?;
+    /// # futures::executor::block_on(ledger.declare(&Pattern::exactly(&topic), Contract::Durable, &Author::cli()))?;
+    /// # let note = || Draft::new(topic.clone(), Author::cli(), "note.taken");
+    /// let first = ledger.append_blocking(Append::of([note()?]))?.remove(0);
+    /// ledger.append_blocking(Append::of([note()?]))?;
+    /// let then = ledger.as_of(first.pos)?;
+    /// assert_eq!(then.read(Select::Topic(topic.clone())).envelopes().count(), 1);
+    /// # Ok::<(), neuron::BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`AsOf::new`].
+    pub fn as_of(&self, pos: u64) -> Result<Self, Error> {
+        let then = Arc::new(AsOf::new(self.0.store.clone(), pos)?);
+        Self::over(then, self.0.clock.clone(), Pipeline::default())
+    }
+
+    /// As [`Ledger::as_of`], by time: what was committed at or before it.
+    ///
+    /// # Errors
+    /// A kind of the disk.
+    pub fn as_of_time(&self, time: Millis) -> Result<Self, Error> {
+        self.as_of(last_by(&*self.0.store, time)?)
     }
 }
 

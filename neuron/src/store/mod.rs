@@ -4,6 +4,7 @@
 //! transaction. Everything else here reads.
 
 mod append;
+mod as_of;
 mod backend;
 mod commit;
 mod company;
@@ -32,6 +33,7 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 pub use append::{Append, Batch, Expectation};
+pub use as_of::AsOf;
 pub use fault::{Crash, Fault, Point};
 pub use memory::Memory;
 pub use observer::Observer;
@@ -137,6 +139,22 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// # Errors
     /// As [`Store::page`].
     fn topics(&self) -> Result<Vec<TopicSummary>, Error>;
+    /// Bytes of the records of a topic up to and with a `seq`. Reads all of them, a page at a time.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn bytes(&self, topic: &Topic, upto: u64) -> Result<u64, Error> {
+        let (mut bytes, mut range) = (0, Range::ALL);
+        loop {
+            let page = self.page(&Select::Topic(topic.clone()), range)?;
+            let counted = page.rows.iter().take_while(|row| row.seq <= upto);
+            bytes += counted.map(|row| row.record.len() as u64).sum::<u64>();
+            match page.next.filter(|_| page.rows.last().is_none_or(|row| row.seq < upto)) {
+                Some(next) => range.from = next,
+                None => return Ok(bytes),
+            }
+        }
+    }
     /// A registered schema.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use neuron::store::Access;
+use neuron::{Ledger, store::Access};
 
 use super::{
     artifact::{Artifacts, Cat},
@@ -13,6 +13,7 @@ use super::{
     integrity::{self, Check, Head, Verify},
     lineage::Lineage,
     log::Log,
+    moment,
     order::{Order, Verb},
     outcome::{Exit, Failure, Outcome},
     place,
@@ -30,6 +31,13 @@ pub struct Options {
     /// The store; else the environment variable NEURON_STORE, else the one `*.db` of this folder
     #[arg(long, value_name = "PATH", global = true)]
     pub store: Option<PathBuf>,
+    /// Answer as of this moment, as if nothing had been committed since: RFC 3339, 2026-11-30, 10m or 2h ago, or
+    /// milliseconds since the epoch
+    #[arg(long, value_name = "T", global = true, conflicts_with = "at_pos")]
+    pub at: Option<String>,
+    /// As --at, by place: as if this pos were the last
+    #[arg(long, value_name = "POS", global = true)]
+    pub at_pos: Option<u64>,
     /// Answer in JSON: one value, or one per line for streams. Moments are milliseconds since the epoch, hashes whole
     #[arg(long, global = true)]
     pub json: bool,
@@ -136,6 +144,7 @@ impl Command {
             }
             opened => opened?,
         };
+        let ledger = self.travel(ledger, options, console)?;
         match self {
             Self::Runs(it) => it.run(&ledger, console),
             Self::Board(it) => it.run(&ledger, console),
@@ -157,6 +166,26 @@ impl Command {
             Self::Resume(it) => it.run(Verb::Resume, &ledger, console),
             Self::Cancel(it) => it.run(Verb::Cancel, &ledger, console),
         }
+    }
+
+    /// The ledger as it stood when the options say.
+    fn travel(&self, ledger: Ledger, options: &Options, console: &Console<'_>) -> Outcome<Ledger> {
+        if options.at.is_none() && options.at_pos.is_none() {
+            return Ok(ledger);
+        }
+        let now = match self {
+            Self::Log(log) => log
+                .follows()
+                .then_some("--follow goes on with what is committed from now on"),
+            _ => (self.access() == Access::Write).then_some("an order is given now"),
+        };
+        if let Some(why) = now {
+            return Err(Failure::Usage(format!("{why}: leave out --at and --at-pos")));
+        }
+        Ok(match (&options.at, options.at_pos) {
+            (Some(at), _) => ledger.as_of_time(moment::parse(at, console.now(), console.local())?)?,
+            (None, pos) => ledger.as_of(pos.unwrap_or_default())?,
+        })
     }
 
     /// Questions only read; orders write, into a store that is there.

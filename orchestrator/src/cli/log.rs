@@ -95,6 +95,11 @@ struct Stream {
 }
 
 impl Log {
+    /// Whether it goes on with what is committed from now on.
+    pub(super) fn follows(&self) -> bool {
+        self.follow
+    }
+
     pub(super) fn run(&self, ledger: &Ledger, console: &mut Console<'_>) -> Outcome {
         let mut stream = Stream {
             lines: None,

@@ -5,7 +5,10 @@ use neuron::{
     store::Select,
     token::Control,
     topic::catalog,
-    vocabulary::{Message as _, orchestration::OrchestrationFailed},
+    vocabulary::{
+        Message as _,
+        orchestration::{OrchestrationFailed, PackageAssigned},
+    },
 };
 use serde::Serialize;
 
@@ -15,7 +18,7 @@ use super::{
     outcome::Outcome,
     owner::{self, Owner},
     table::{Cell, Column, Table},
-    text::span,
+    text::{bytes, span},
 };
 use crate::runs::{RunState, RunSummary, Runs as Summaries};
 
@@ -25,6 +28,9 @@ pub struct Runs {
     /// At most this many, the newest ones
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<usize>,
+    /// Also how many bytes the records of each take: reads all that is listed
+    #[arg(long)]
+    bytes: bool,
 }
 
 /// A run, and what its summary alone does not say.
@@ -42,6 +48,12 @@ pub(super) struct Told {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<String>,
+    /// Bytes of its records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    /// It is told as it stood at some time, when nobody knows which process worked on it.
+    #[serde(skip)]
+    past: bool,
 }
 
 impl Told {
@@ -77,6 +89,8 @@ impl Told {
             owner,
             cancelling,
             error,
+            bytes: None,
+            past: ledger.store().path().is_none(),
         })
     }
 
@@ -85,6 +99,7 @@ impl Told {
         match (self.summary.state, &self.owner) {
             (RunState::Open | RunState::Paused, _) if self.cancelling => ("cancelling", Paint::Open),
             (RunState::Open, Some(_)) => ("running", Paint::Open),
+            (RunState::Open, None) if self.past => ("open", Paint::Open),
             (RunState::Open, None) => ("interrupted", Paint::Bad),
             (RunState::Paused, _) => ("paused", Paint::Open),
             (RunState::Completed, _) => ("completed", Paint::Good),
@@ -115,13 +130,37 @@ fn failure(ledger: &Ledger, run: &RunId) -> Outcome<Option<String>> {
     Ok(None)
 }
 
+/// Bytes of the records on the topics of a run and of its packages.
+fn size(ledger: &Ledger, run: &RunId) -> Outcome<u64> {
+    let mut topics = vec![
+        catalog::lifecycle(run),
+        catalog::packages(run),
+        catalog::clearance(run),
+        catalog::run_control(run),
+        catalog::steer(run),
+    ];
+    for envelope in ledger.read(Select::Topic(catalog::packages(run))).envelopes() {
+        if let Some(PackageAssigned { token, .. }) = PackageAssigned::read(&envelope?)? {
+            topics.extend([catalog::steps(&token), catalog::plan(&token), catalog::control(&token)]);
+        }
+    }
+    let store = ledger.store();
+    let bytes = topics.iter().map(|topic| store.bytes(topic, store.head(topic)?));
+    Ok(bytes.sum::<Result<u64, _>>()?)
+}
+
 impl Runs {
     pub(super) fn run(&self, ledger: &Ledger, console: &mut Console<'_>) -> Outcome {
         let mut runs: Vec<_> = ledger.fold(&Summaries, None)?.state.into_iter().collect();
         runs.sort_by(|(one, first), (other, second)| (second.started, other).cmp(&(first.started, one)));
         runs.truncate(self.limit.unwrap_or(usize::MAX));
         let told = runs.into_iter().map(|(run, summary)| Told::of(ledger, run, summary));
-        let told = told.collect::<Outcome<Vec<_>>>()?;
+        let mut told = told.collect::<Outcome<Vec<_>>>()?;
+        if self.bytes {
+            for told in &mut told {
+                told.bytes = Some(size(ledger, &told.run)?);
+            }
+        }
         if console.is_json() {
             return console.json(&told);
         }
@@ -140,6 +179,7 @@ fn print(told: &[Told], console: &mut Console<'_>) -> Outcome {
         Column::Number("PACKAGES"),
         Column::Whole("STARTED"),
         Column::Number("TOOK"),
+        Column::Number("BYTES"),
         Column::Spare("PROCESS"),
         Column::Spare("BUILD"),
         Column::Text("WHY"),
@@ -155,6 +195,7 @@ fn print(told: &[Told], console: &mut Console<'_>) -> Outcome {
             format!("{}/{}", told.summary.answered, told.summary.packages).into(),
             Cell::painted(started, Paint::Faint),
             told.took().unwrap_or_default().into(),
+            told.bytes.map(bytes).unwrap_or_default().into(),
             process.unwrap_or_default().into(),
             Cell::painted(told.summary.build.clone(), Paint::Faint),
             told.error.clone().unwrap_or_default().into(),

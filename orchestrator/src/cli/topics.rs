@@ -11,11 +11,16 @@ use super::{
     moment,
     outcome::Outcome,
     table::{Cell, Column, Table},
+    text::bytes,
 };
 
 /// Arguments of `topics`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Topics {}
+pub struct Topics {
+    /// Also how many bytes the records of each take, and all of them: reads the whole store
+    #[arg(long)]
+    bytes: bool,
+}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -24,10 +29,11 @@ struct Told {
     envelopes: u64,
     last_pos: u64,
     last_at: Option<Millis>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
 }
 
 impl Topics {
-    #[allow(clippy::unused_self, reason = "every command is run alike")]
     pub(super) fn run(&self, ledger: &Ledger, console: &mut Console<'_>) -> Outcome {
         let store = ledger.store();
         let mut told = Vec::new();
@@ -38,7 +44,12 @@ impl Topics {
                 ..Range::ALL
             };
             let last = store.page(&Select::All, range)?.rows;
+            let bytes = self
+                .bytes
+                .then(|| store.bytes(&summary.topic, summary.head))
+                .transpose()?;
             told.push(Told {
+                bytes,
                 topic: summary.topic,
                 envelopes: summary.head,
                 last_pos: summary.last_pos,
@@ -54,14 +65,29 @@ impl Topics {
         let mut table = Table::new([
             Column::Text("TOPIC"),
             Column::Number("ENVELOPES"),
+            Column::Number("BYTES"),
             Column::Whole("LAST"),
         ]);
+        let all = told
+            .iter()
+            .filter_map(|topic| topic.bytes)
+            .reduce(|all, bytes| all + bytes);
+        let envelopes: u64 = told.iter().map(|topic| topic.envelopes).sum();
         for topic in told {
             let last = topic.last_at.map(|at| moment::full(at, console.local()));
             table.row([
                 Cell::painted(topic.topic.as_str(), Paint::Strong),
                 topic.envelopes.to_string().into(),
+                topic.bytes.map(bytes).unwrap_or_default().into(),
                 Cell::painted(last.unwrap_or_default(), Paint::Faint),
+            ]);
+        }
+        if let Some(all) = all {
+            table.row([
+                "all".into(),
+                envelopes.to_string().into(),
+                bytes(all).into(),
+                Cell::default(),
             ]);
         }
         table.print(console)

@@ -13,5 +13,6 @@ mod digest;
 mod integrity;
 mod manners;
 mod orders;
+mod past;
 mod runs;
 mod world;

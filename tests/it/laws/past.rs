@@ -1,10 +1,15 @@
 //! L2: nothing is overwritten.
 
-use neuron::{Append, Author, Contract, ErrorKind, Ledger, Pattern, Topic};
+use neuron::{
+    Append, Author, Contract, ErrorKind, Kind, Ledger, Millis, Pattern, Topic,
+    fold::{Count, Latest},
+    ledger::From,
+    store::{Range, Select, verify},
+};
 use proptest::{collection::vec, prelude::any, prop_assert_eq, proptest};
 use rusqlite::{Connection, types::Value};
 
-use super::{Backend, Home, any_of, backend, block_on, cases, note, rows, script};
+use super::{BEGIN, Backend, Home, KEYS, KINDS, TOPICS, any_of, backend, block_on, cases, note, rows, script, topic};
 
 /// The tables of a store as the file itself lists them, so that a new one is not forgotten here.
 fn tables(shell: &Connection) -> Vec<String> {
@@ -91,8 +96,75 @@ fn a_row_goes_nowhere_but_to_the_end_of_the_log() {
     assert_eq!(dump(&shell), before);
 }
 
+/// What a ledger answers to every question there is.
+fn answers(ledger: &Ledger) -> Vec<String> {
+    let store = ledger.store();
+    let (last, at) = store.last().unwrap();
+    let mut said = vec![format!("{last} {at:?}"), format!("{:?}", store.topics().unwrap())];
+    let whole = rows(ledger);
+    for index in 0..TOPICS.len() {
+        let topic = topic(index);
+        let head = store.head(&topic).unwrap();
+        let beyond = store.row(&topic, head + 1).unwrap();
+        let keyed = KEYS.map(|key| store.keyed(&topic, key).unwrap());
+        let bytes = store.bytes(&topic, u64::MAX >> 1).unwrap();
+        said.push(format!(
+            "{head} {beyond:?} {keyed:?} {bytes} {:?}",
+            store.row(&topic, head).unwrap()
+        ));
+    }
+    let kinds = KINDS.map(|kind| Select::Kind(Kind::new(kind).unwrap()));
+    let selected = [
+        Select::Pattern(Pattern::new("law.**").unwrap()),
+        Select::Topic(topic(1)),
+    ];
+    for select in kinds.into_iter().chain(selected) {
+        let newest = ledger.read(select.clone()).newest_first().limit(3);
+        let newest: Vec<_> = newest.envelopes().map(|envelope| envelope.unwrap().pos).collect();
+        said.push(format!("{:?} {newest:?}", ledger.read(select).envelopes().count()));
+    }
+    for row in &whole {
+        let found = store.with_id(&row.id.to_string()[..16]).unwrap();
+        said.push(format!(
+            "{found:?} {:?}",
+            ledger.as_of_time(row.at).unwrap().store().last().unwrap()
+        ));
+    }
+    said.push(format!("{:?}", ledger.fold(&(Count, Latest), None).unwrap()));
+    said.push(format!("{:?}", verify::head(&**store).unwrap()));
+    said.push(format!("{whole:?}"));
+    said
+}
+
 proptest! {
     #![proptest_config(cases(120))]
+
+    #[test]
+    fn the_past_answers_as_it_did_then_and_takes_nothing(
+        backend in backend(),
+        first in script(),
+        second in script(),
+    ) {
+        let home = Home::new(backend);
+        home.write(&first);
+        let (pos, at) = home.ledger.store().last().unwrap();
+        let then = answers(&home.ledger);
+        home.write(&second);
+        let past = home.ledger.as_of(pos).unwrap();
+        prop_assert_eq!(&answers(&past), &then);
+        prop_assert_eq!(&answers(&home.ledger.as_of_time(at).unwrap()), &then);
+        prop_assert_eq!(&answers(&home.ledger.as_of_time(Millis(at.0 + 6)).unwrap()), &then);
+        prop_assert_eq!(past.append_blocking(Append::of([note("late")])).unwrap_err().kind(), ErrorKind::ReadOnly);
+        prop_assert_eq!(past.defer(Append::of([note("late")])).unwrap_err().kind(), ErrorKind::ReadOnly);
+        prop_assert_eq!(past.store_blob(&b"late"[..]).unwrap_err().kind(), ErrorKind::ReadOnly);
+        let mut never = past.subscribe(Pattern::new("law.**").unwrap(), From::After(pos)).unwrap();
+        prop_assert_eq!(never.try_next().unwrap().map(|envelope| envelope.pos), None);
+        prop_assert_eq!(answers(&past), then);
+        let beyond = home.ledger.store().last().unwrap().0 + 1;
+        prop_assert_eq!(home.ledger.as_of(beyond).unwrap_err().kind(), ErrorKind::NotFound);
+        let begin = home.ledger.as_of_time(Millis(BEGIN.0 - 1)).unwrap();
+        prop_assert_eq!(begin.store().page(&Select::All, Range::ALL).unwrap().rows, vec![]);
+    }
 
     #[test]
     fn what_was_written_reads_the_same_for_ever(backend in backend(), first in script(), second in script()) {

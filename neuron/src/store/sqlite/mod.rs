@@ -179,6 +179,19 @@ impl Store for Sqlite {
         self.core.pool.read(|reader| reader.topics())
     }
 
+    fn bytes(&self, topic: &Topic, upto: u64) -> Result<u64, Error> {
+        let (mut bytes, mut from) = (0, 1);
+        // No read transaction outlives a page, here of lengths.
+        while from <= upto {
+            let to = upto.min(from.saturating_add(limits::PASSED_OVER_MAX as u64 - 1));
+            let more = self.core.pool.read(|reader| reader.bytes(topic, from, to))?;
+            let Some(more) = more else { break };
+            bytes += more;
+            from = to + 1;
+        }
+        Ok(bytes)
+    }
+
     fn schema(&self, reference: &SchemaRef) -> Result<Option<Arc<Schema>>, Error> {
         self.core.pool.read(|reader| reader.schema(reference))
     }

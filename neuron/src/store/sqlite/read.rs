@@ -277,6 +277,18 @@ impl Reader {
         .collect()
     }
 
+    /// Bytes of the records from one `seq` to another; none if there is no envelope there.
+    pub(super) fn bytes(&mut self, topic: &Topic, from: u64, to: u64) -> Result<Option<u64>, Error> {
+        let Some(number) = self.number(topic)? else {
+            return Ok(None);
+        };
+        let bytes: Option<i64> = self
+            .prepare("SELECT sum(octet_length(record)) FROM envelope WHERE topic = ?1 AND seq BETWEEN ?2 AND ?3")?
+            .query_row(params![number, signed(from), signed(to)], |row| row.get(0))
+            .at(&self.path)?;
+        Ok(bytes.map(unsigned))
+    }
+
     pub(super) fn schema(&self, reference: &SchemaRef) -> Result<Option<Arc<Schema>>, Error> {
         let found = self
             .prepare("SELECT hash, definition FROM schema WHERE hash = ?1")?
