@@ -4,11 +4,10 @@
 use std::{
     fmt,
     sync::{
-        Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak,
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     thread::{self, JoinHandle},
-    time::Instant,
 };
 
 use futures::executor::block_on;
@@ -32,9 +31,9 @@ pub(crate) struct Committer<B> {
     /// many wait for a commit.
     backend: parking_lot::Mutex<Option<B>>,
     leader: Leader,
-    queue: Mutex<Queue>,
-    wake: Condvar,
-    standby: Mutex<Option<JoinHandle<()>>>,
+    pub(super) queue: Mutex<Queue>,
+    pub(super) wake: Condvar,
+    pub(super) standby: Mutex<Option<JoinHandle<()>>>,
     room: Arc<Semaphore>,
     clock: Arc<dyn Clock>,
     fault: Option<Arc<dyn Fault>>,
@@ -48,7 +47,7 @@ pub(crate) struct Committer<B> {
 /// The number of the store opened last.
 static OPENED: AtomicU64 = AtomicU64::new(0);
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // A panic while the lock was held left a transaction that the next `begin` rolls back.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -144,16 +143,6 @@ impl<B: Backend + 'static> Committer<B> {
         Ok(handles)
     }
 
-    /// Starts the thread that commits what nobody else takes along. It ends with the store.
-    pub(crate) fn start_standby(self: &Arc<Self>) -> Result<(), Error> {
-        let weak = Arc::downgrade(self);
-        let thread = thread::Builder::new()
-            .name("neuron-commit".into())
-            .spawn(move || stand_by(&weak))?;
-        *held(&self.standby) = Some(thread);
-        Ok(())
-    }
-
     /// Commits all that waits and lets the store go. What comes later is refused.
     pub(crate) fn close(&self) {
         self.flush();
@@ -210,7 +199,7 @@ impl<B: Backend + 'static> Committer<B> {
     }
 
     /// Takes the lead if nobody has it.
-    fn lead(&self, lead: Lead) {
+    pub(super) fn lead(&self, lead: Lead) {
         for round in 0.. {
             if round == limits::LED_GROUPS_MAX && lead != Lead::Flush {
                 return self.hand_over();
@@ -368,33 +357,6 @@ impl<B: Backend + 'static> Drop for Unled<'_, B> {
         if let Some(committer) = self.0 {
             committer.hand_over();
         }
-    }
-}
-
-/// Commits what was handed over at once, and what was deferred and nobody took along, in time.
-fn stand_by<B: Backend + 'static>(weak: &Weak<Committer<B>>) {
-    // Half of the delay may pass before it is seen that something is deferred.
-    let look = limits::DEFERRED_DELAY_MAX / 2;
-    let mut seen: Option<(u64, Instant)> = None;
-    while let Some(this) = weak.upgrade() {
-        let mut queue = held(&this.queue);
-        if queue.closed {
-            return;
-        }
-        let now = Instant::now();
-        seen = queue.unflushed().map(|since| match seen {
-            Some((known, at)) if known == since => (known, at),
-            _ => (since, now + look),
-        });
-        let due = seen.map(|(_, at)| at);
-        if std::mem::take(&mut queue.handed_over) || due.is_some_and(|due| due <= now) {
-            drop(queue);
-            this.lead(Lead::Flush);
-            continue;
-        }
-        // It also wakes now and then to see whether the store is gone.
-        let wait = due.map_or(look, |due| due - now);
-        drop(this.wake.wait_timeout(queue, wait));
     }
 }
 

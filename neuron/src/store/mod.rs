@@ -20,6 +20,7 @@ mod row;
 mod seal;
 mod snapshot;
 mod sqlite;
+mod standby;
 pub mod verify;
 
 use std::{

@@ -5,6 +5,7 @@
 //! with an index and snapshots, which may be deleted at any time.
 
 mod connect;
+mod content;
 mod core;
 mod ddl;
 mod fault;
