@@ -84,6 +84,8 @@ segment_ids! {
     ConversationId "conversation id";
     /// Names one project.
     ProjectId "project name";
+    /// Names one durable consumer.
+    ConsumerId "consumer name";
     /// Names one request, for instance to a model.
     RequestId "request id";
 }

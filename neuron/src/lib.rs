@@ -19,6 +19,7 @@ mod secret;
 pub mod agent;
 mod bus;
 pub mod canon;
+pub mod consumer;
 pub mod def;
 pub mod envelope;
 pub mod fold;
@@ -44,7 +45,7 @@ pub use digest::{CALL_CONTEXT, Digest, DigestStream, ENVELOPE_CONTEXT, SCHEMA_CO
 pub use envelope::{Artifact, Author, Cause, Deferred, Draft, Envelope, Header, Headers, Kind, Parent, Receipt};
 pub use error::{BoxError, Error, ErrorKind, Result, Terminal};
 pub use fold::Fold;
-pub use id::{ConversationId, ProjectId, RequestId, RunId, TokenId};
+pub use id::{ConsumerId, ConversationId, ProjectId, RequestId, RunId, TokenId};
 pub use ledger::Ledger;
 /// ```
 /// use neuron::{Cx, Result, agent, step};

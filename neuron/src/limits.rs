@@ -122,6 +122,24 @@ pub const OWNER_LOOK: Duration = Duration::from_millis(100);
 pub const SERVE_POLL: Duration = Duration::from_secs(1);
 /// Unfinished runs recovered at once.
 pub const RECOVERED_AT_ONCE_MAX: usize = 64;
+/// Acknowledgements of a consumer that may wait to be recorded, and so messages that a crash hands out once more.
+pub const CONSUMER_ACKS_MAX: usize = 256;
+/// How long an acknowledgement of a consumer may wait to be recorded.
+pub const CONSUMER_ACK_DELAY_MAX: Duration = Duration::from_secs(1);
+/// Messages of a consumer that are handed out or wait to be tried again, together.
+pub const CONSUMER_IN_FLIGHT_MAX: u32 = 1_024;
+/// Messages that a consumer keeps in view from the first that is not settled on; it reads no further meanwhile.
+pub const CONSUMER_WINDOW_MAX: usize = 4_096;
+/// Waits in the schedule of a consumer; the last one repeats.
+pub const CONSUMER_SCHEDULE_MAX: usize = 32;
+/// Parked messages of a consumer, past which it hands out nothing more: something is wrong with more than a message.
+pub const CONSUMER_PARKED_MAX: usize = 100_000;
+/// Redriven messages of a consumer that wait to be handed out.
+pub const CONSUMER_REDRIVEN_MAX: usize = 2_048;
+/// Messages that wait for a consumer which are counted one by one; more are told as at least so many.
+pub const CONSUMER_LAG_MAX: u64 = 10_000;
+/// Bytes of the reason why a message was tried again or parked; a longer one is cut, and says so.
+pub const CONSUMER_REASON_BYTES_MAX: usize = 1_024;
 
 const _: () = {
     assert!(
@@ -144,5 +162,9 @@ const _: () = {
     assert!(
         PAGE_MAX <= RING_MAX,
         "a page that was just committed is still in the ring"
+    );
+    assert!(
+        CONSUMER_WINDOW_MAX + CONSUMER_REDRIVEN_MAX < BATCH_MAX,
+        "all that a consumer has to record fits one batch"
     );
 };

@@ -7,7 +7,7 @@ use neuron::{
     ledger::{ArtifactSettled, ArtifactSuperseded, HeaderInjected},
     ownership::{LeaseClaimed, LeaseReleased},
     store::Select,
-    vocabulary::{Message, clearance, control, orchestration, step},
+    vocabulary::{Message, clearance, consumer, control, orchestration, step},
 };
 use schemars::JsonSchema;
 
@@ -58,7 +58,13 @@ fn every_type_of_the_vocabulary_is_in_the_catalogue_and_no_other() {
         LeaseClaimed::TYPE,
         LeaseReleased::TYPE,
     ];
-    let modules = [orchestration::TYPES, clearance::TYPES, control::TYPES, step::TYPES];
+    let modules = [
+        orchestration::TYPES,
+        clearance::TYPES,
+        consumer::TYPES,
+        control::TYPES,
+        step::TYPES,
+    ];
     let code: BTreeSet<String> = modules
         .into_iter()
         .flatten()
@@ -124,6 +130,15 @@ fn the_catalogue_names_every_field_of_every_payload() {
         clearance::ClearanceGo,
         clearance::ClearanceObjected,
         clearance::ClearanceDenied,
+        consumer::ConsumerConfigured,
+        consumer::ConsumerAdvanced,
+        consumer::ConsumerDelivered,
+        consumer::ConsumerAcknowledged,
+        consumer::ConsumerRetried,
+        consumer::ConsumerParked,
+        consumer::ConsumerRedriven,
+        consumer::ConsumerReset,
+        consumer::ConsumerDeleted,
         control::ControlPaused,
         control::ControlResumed,
         control::ControlCancelled,

@@ -1,10 +1,10 @@
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use tokio::sync::watch;
 
-use super::{Ledger, live::Wait};
+use super::{Ledger, live::Wait, reading::last_by};
 use crate::{
-    Envelope, Error, Pattern, Result,
+    Envelope, Error, Millis, Pattern, Result,
     store::{Range, Row, Select},
 };
 
@@ -17,6 +17,8 @@ pub enum From {
     Now,
     /// After this `pos`.
     After(u64),
+    /// With the first envelope committed so long ago or later, by the clock that stamps envelopes.
+    Ago(Duration),
 }
 
 /// A durable subscription: a cursor over the log. It catches up, then goes on live, without gap and without an unbounded
@@ -39,11 +41,7 @@ impl Ledger {
     pub fn subscribe(&self, pattern: Pattern, from: From) -> Result<Subscription, Error> {
         let tail = self.0.store.tail();
         let wait = self.0.live.wait_for(&pattern, *tail.borrow());
-        let next = match from {
-            From::Start => 1,
-            From::Now => self.0.store.last()?.0 + 1,
-            From::After(pos) => pos.saturating_add(1),
-        };
+        let next = self.position(from)?.saturating_add(1);
         let select = pattern
             .literal()
             .map_or_else(|| Select::Pattern(pattern.clone()), Select::Topic);
@@ -56,6 +54,23 @@ impl Ledger {
             wait,
             page: VecDeque::new(),
         })
+    }
+
+    /// The `pos` after which something begins that begins there now.
+    ///
+    /// # Errors
+    /// A kind of the disk.
+    pub fn position(&self, from: From) -> Result<u64, Error> {
+        match from {
+            From::Start => Ok(0),
+            From::Now => Ok(self.0.store.last()?.0),
+            From::After(pos) => Ok(pos),
+            From::Ago(span) => {
+                let ago = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+                let before = self.0.clock.now().0.saturating_sub(ago).saturating_sub(1);
+                last_by(&*self.0.store, Millis(before))
+            }
+        }
     }
 }
 

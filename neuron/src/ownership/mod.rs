@@ -71,6 +71,11 @@ impl Ownership {
         })))
     }
 
+    /// The ledger on which this process claims.
+    pub fn ledger(&self) -> &Ledger {
+        &self.0.ledger
+    }
+
     /// The incarnation under which this process claims.
     pub fn incarnation(&self) -> &str {
         self.0.slots.incarnation()

@@ -1,7 +1,7 @@
 //! The topics that are built in: one constructor each. Their contracts are part of the format; no envelope declares them.
 
 use super::{Contract, Pattern, Topic};
-use crate::{ConversationId, ProjectId, RequestId, RunId, TokenId};
+use crate::{ConsumerId, ConversationId, ProjectId, RequestId, RunId, TokenId};
 
 /// How a reader is told that a built-in name always parses.
 const PARSES: &str = "an id is one checked segment, so the name parses";
@@ -31,8 +31,8 @@ pub fn claims() -> Topic {
     topic("$claims")
 }
 
-/// The position of a named durable consumer.
-pub fn consumer(name: &RequestId) -> Topic {
+/// The setup of a named durable consumer, its position, and what it says of single messages.
+pub fn consumer(name: &ConsumerId) -> Topic {
     topic(&format!("$consumer.{name}"))
 }
 

@@ -4,6 +4,7 @@
 //! never written under a name that is not its own.
 
 pub mod clearance;
+pub mod consumer;
 pub mod control;
 pub mod orchestration;
 pub mod step;

@@ -96,6 +96,15 @@ const BOUNDS: &[(&str, Reached)] = &[
     ("SIGNALS_AT_ONCE_MAX", Within),
     ("OWNER_LOOK", Within),
     ("SERVE_POLL", Within),
+    ("CONSUMER_ACKS_MAX", In("neuron/tests/consumers.rs")),
+    ("CONSUMER_ACK_DELAY_MAX", In("neuron/tests/consumers.rs")),
+    ("CONSUMER_IN_FLIGHT_MAX", In("neuron/tests/consumers.rs")),
+    ("CONSUMER_WINDOW_MAX", In("neuron/tests/consumers.rs")),
+    ("CONSUMER_SCHEDULE_MAX", In("neuron/tests/consumers.rs")),
+    ("CONSUMER_PARKED_MAX", In("neuron/src/consumer/plan.rs")),
+    ("CONSUMER_REDRIVEN_MAX", In("neuron/tests/consumers.rs")),
+    ("CONSUMER_LAG_MAX", In("neuron/tests/consumers.rs")),
+    ("CONSUMER_REASON_BYTES_MAX", In("neuron/tests/consumers.rs")),
 ];
 
 fn source(path: &str) -> String {
