@@ -9,6 +9,7 @@
 
 mod bad_input;
 mod crash;
+mod crash_consumer;
 mod crash_store;
 mod laws;
 mod macros;
