@@ -9,6 +9,7 @@ use super::{
     board::Board,
     causes::Causes,
     console::Console,
+    consumers::{Consumer, Consumers, Redrive},
     cost::Cost,
     integrity::{self, Check, Head, Verify},
     lineage::Lineage,
@@ -84,6 +85,12 @@ pub enum Command {
     Resume(Order),
     /// Stop a run or one package for good
     Cancel(Order),
+    /// Who handles messages, and how far they came
+    Consumers(Consumers),
+    /// One consumer: its setup, what it tries again, what it laid aside
+    Consumer(Consumer),
+    /// Let a consumer have a parked message again, or all
+    Redrive(Redrive),
     /// Which topics hold something
     Topics(Topics),
     /// The log, oldest first
@@ -151,6 +158,9 @@ impl Command {
             Self::Cost(it) => it.run(&ledger, console),
             Self::Waiting(it) => it.run(&ledger, console),
             Self::Resolve(it) => it.run(&ledger, console),
+            Self::Consumers(it) => it.run(&ledger, console),
+            Self::Consumer(it) => it.run(&ledger, console),
+            Self::Redrive(it) => it.run(&ledger, console),
             Self::Verify(it) => it.run(&ledger, console),
             Self::Head(it) => it.run(&ledger, console),
             Self::Check(it) => it.run(&ledger, console),
@@ -191,7 +201,7 @@ impl Command {
     /// Questions only read; orders write, into a store that is there.
     fn access(&self) -> Access {
         match self {
-            Self::Resolve(_) | Self::Pause(_) | Self::Resume(_) | Self::Cancel(_) => Access::Write,
+            Self::Resolve(_) | Self::Redrive(_) | Self::Pause(_) | Self::Resume(_) | Self::Cancel(_) => Access::Write,
             _ => Access::Read,
         }
     }

@@ -48,7 +48,7 @@ impl Reason {
         self.because.clone()
     }
 
-    fn author(&self) -> Outcome<Author> {
+    pub(super) fn author(&self) -> Outcome<Author> {
         match &self.person {
             Some(name) => Author::human(name).map_err(|error| Failure::Usage(error.to_string())),
             None => Ok(Author::cli()),

@@ -1,4 +1,4 @@
-//! Who works on a run at this moment, without asking it and without a claim.
+//! Who works on a run or has a consumer open at this moment, without asking it and without a claim.
 
 use std::{fs, path::PathBuf};
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::outcome::Outcome;
 
-/// The process that works on a run.
+/// The process that owns a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Owner {
@@ -20,8 +20,13 @@ pub(super) struct Owner {
 
 /// The owner of a run, if it lives: the last claim on the run is its, its slot is there, and so is the process.
 pub(super) fn of(ledger: &Ledger, run: &RunId) -> Outcome<Option<Owner>> {
+    of_name(ledger, &format!("run:{run}"))
+}
+
+/// The owner of a name, if it lives.
+pub(super) fn of_name(ledger: &Ledger, name: &str) -> Outcome<Option<Owner>> {
     let store = ledger.store();
-    let Some(seq) = store.keyed(&catalog::leases(), &format!("run:{run}"))? else {
+    let Some(seq) = store.keyed(&catalog::leases(), name)? else {
         return Ok(None);
     };
     let Some(row) = store.row(&catalog::leases(), seq)? else {

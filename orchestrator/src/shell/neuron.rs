@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc};
 
 use neuron::{
-    Author, Callable, Error, Ledger, Orchestrator, Result,
+    Author, Callable, Error, Ledger, Orchestrator, Result, consumer,
     def::{Args, Def, Entry, encode},
 };
 
@@ -22,6 +22,28 @@ impl Neuron {
     /// which epochs.
     pub fn incarnation(&self) -> &str {
         self.0.ownership.incarnation()
+    }
+
+    /// The durable consumer of this name, to be opened by this process.
+    ///
+    /// ```
+    /// use neuron::Pattern;
+    /// # use orchestrator::prelude::*;
+    ///
+    /// # async fn show(neuron: Neuron) -> Result<()> {
+    /// let orders = Pattern::new("orders.*")?;
+    /// let mut billing = neuron.consumer("billing")?.pattern(orders).open().await?;
+    /// let order = billing.next().await?;
+    /// println!("{} for the {}. time", order.key(), order.attempt());
+    /// order.ack().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Malformed`](neuron::ErrorKind::Malformed) if the name is not allowed.
+    pub fn consumer(&self, name: &str) -> Result<consumer::Builder, Error> {
+        self.0.ownership.consumer(name)
     }
 
     /// A run of an orchestrator. Without an id it is a new one; with one ([`Run::id`]) it is attached to, gives its

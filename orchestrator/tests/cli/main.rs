@@ -9,6 +9,7 @@
 )]
 
 mod answers;
+mod consumers;
 mod digest;
 mod integrity;
 mod manners;

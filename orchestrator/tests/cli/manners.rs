@@ -191,6 +191,7 @@ const QUESTIONS: &[&[&str]] = &[
     &["artifacts"],
     &["runs"],
     &["waiting"],
+    &["consumers"],
     &["verify"],
     &["head"],
 ];
