@@ -51,6 +51,12 @@ pub const CLOSE_WAIT_MAX: Duration = Duration::from_secs(1);
 pub const FOREIGN_POLL: Duration = Duration::from_millis(25);
 /// Envelopes read in one page; no read transaction outlives one.
 pub const PAGE_MAX: usize = 512;
+/// Ids read in one page, where nothing else of an envelope is wanted.
+pub const ID_PAGE_MAX: usize = 8_192;
+/// Threads that read and examine a log at the same time; more would wait for the one that chains what they found.
+pub const VERIFIERS_MAX: usize = 4;
+/// Pages of one such thread that wait for the chain.
+pub const VERIFIED_PAGES_MAX: usize = 4;
 /// Bytes of the records of one page, so that a page of large records stays small in memory.
 pub const PAGE_BYTES_MAX: usize = 4 << 20;
 /// Envelopes that a page may pass over in search of those of its pattern; then it ends early and says where to go on.

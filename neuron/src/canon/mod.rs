@@ -71,6 +71,17 @@ impl Json {
         )?)
     }
 
+    /// Whether text is the canonical form of what it says.
+    ///
+    /// # Errors
+    /// As [`Json::parse`].
+    pub(crate) fn is_canonical(text: &str) -> Result<bool, Error> {
+        Ok(Writer::with(
+            |writer| parse::transcode(text, writer),
+            |canonical| canonical == text,
+        )?)
+    }
+
     /// `null`.
     pub fn null() -> Self {
         Self::trusted("null")

@@ -205,14 +205,15 @@ pub(super) fn last_by(store: &dyn Store, time: Millis) -> Result<u64, Error> {
     let (mut low, mut high) = (0, store.last()?.0);
     while low < high {
         let middle = low + (high - low).div_ceil(2);
+        // The last that stands there or before it: an archive has holes.
         let range = Range {
-            from: middle,
+            from: 1,
             to: middle,
-            reverse: false,
+            reverse: true,
             limit: 1,
         };
         let at = store.page(&Select::All, range)?.rows.first().map(|row| row.at);
-        if at.is_some_and(|at| at <= time) {
+        if at.is_none_or(|at| at <= time) {
             low = middle;
         } else {
             high = middle - 1;

@@ -5,6 +5,7 @@
 
 mod append;
 mod as_of;
+mod archive;
 mod backend;
 mod commit;
 mod company;
@@ -35,6 +36,7 @@ use tokio::sync::watch;
 
 pub use append::{Append, Batch, Expectation};
 pub use as_of::AsOf;
+pub use archive::{Archive, Part};
 pub use fault::{Crash, Fault, Point};
 pub use memory::Memory;
 pub use observer::Observer;
@@ -209,11 +211,35 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         let _ = (key, snapshot);
         Ok(())
     }
-    /// What the store's own machinery finds wrong with itself; [`verify`](verify::verify) tells what the rows say.
+    /// The first ids of a range of the log, with their `pos`, in order; at most [`limits::ID_PAGE_MAX`], none at its end.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn ids(&self, from: u64, to: u64) -> Result<Vec<(u64, Digest)>, Error> {
+        let range = Range { from, to, ..Range::ALL };
+        let rows = self.page(&Select::All, range)?.rows;
+        Ok(rows.into_iter().map(|row| (row.pos, row.id)).collect())
+    }
+    /// Which part of which store stands here, if this is a sealed archive.
+    ///
+    /// # Errors
+    /// As [`Store::page`].
+    fn archive(&self) -> Result<Option<Archive>, Error> {
+        Ok(None)
+    }
+    /// What the store's own machinery finds wrong with itself, page by page; [`verify`](verify::verify) tells what the
+    /// rows say.
     ///
     /// # Errors
     /// [`Corrupt`](crate::ErrorKind::Corrupt) with what was found.
     fn sound(&self) -> Result<(), Error> {
+        Ok(())
+    }
+    /// Whether everything that keeps the past from being changed is in its place. Costs next to nothing.
+    ///
+    /// # Errors
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) with what is missing or is not as it was made.
+    fn guarded(&self) -> Result<(), Error> {
         Ok(())
     }
     /// The file, if there is one.

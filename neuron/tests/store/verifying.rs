@@ -7,12 +7,12 @@ use neuron::{
     pipeline::Pipeline,
     store::{
         Access, Manifest, Memory, Options, Sqlite, Store,
-        verify::{self, Bad, Head},
+        verify::{self, Bad, Head, Past},
     },
 };
 use rusqlite::Connection;
 
-use super::{append, draft, rows, say};
+use super::{append, draft, rows, say, topic};
 
 /// A history with everything that is checked: causes, parents, keys, idempotency, artifacts.
 fn write(store: &dyn Store) {
@@ -60,17 +60,21 @@ fn bad(path: &Path) -> Bad {
         .unwrap_or_else(|| panic!("no envelope is named: {error}"))
 }
 
-/// Changes the file as its owner can, with the guards taken away.
+/// Changes the file as its owner can: the guards are taken away, and put back so that nobody is the wiser.
 fn tamper(path: &Path, statement: &str) {
     let shell = Connection::open(path).unwrap();
     let mut triggers = shell
-        .prepare("SELECT name FROM sqlite_schema WHERE type = 'trigger'")
+        .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")
         .unwrap();
-    let names = triggers.query_map([], |row| row.get::<_, String>(0)).unwrap();
-    let drops: Vec<String> = names.map(|name| format!("DROP TRIGGER {}", name.unwrap())).collect();
+    let found = triggers.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+    let (drops, makes): (Vec<String>, Vec<String>) = found
+        .map(|found: rusqlite::Result<(String, String)>| found.unwrap())
+        .map(|(name, text)| (format!("DROP TRIGGER {name}"), text))
+        .unzip();
     drop(triggers);
-    shell.execute_batch(&drops.join(";")).unwrap();
-    shell.execute_batch(statement).unwrap();
+    for statements in [&drops.join(";"), statement, &makes.join(";")] {
+        shell.execute_batch(statements).unwrap();
+    }
 }
 
 #[test]
@@ -86,7 +90,8 @@ fn an_untouched_store_verifies_and_says_how_far_it_goes() {
         (head, 1, 10_016)
     );
     assert_eq!(verify::head(&store).unwrap(), head);
-    let heads: Vec<u64> = verified.topics.values().map(|head| head.pos).collect();
+    assert_eq!((verified.envelopes, verified.topics), (16, 3));
+    let heads = ["a", "b", "c"].map(|name| verify::head_of(&store, &topic(name)).unwrap().pos);
     assert_eq!(heads, [8, 4, 4]);
     let chain = rows(&store).iter().fold(Head::default(), |head, row| head.then(row.id));
     assert_eq!(chain, head);
@@ -365,4 +370,185 @@ fn an_artifact_of_the_engine_that_is_gone_altogether_is_named_with_the_envelope_
         "{}",
         bad.why
     );
+}
+
+#[test]
+fn what_came_after_a_kept_head_is_recomputed_and_what_stood_before_is_proved_or_trusted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("since.db");
+    let kept = written(&path);
+    {
+        let store = Sqlite::open(&path, Options::default()).unwrap();
+        write_more(&store);
+    }
+    let store = open(&path);
+    let whole = verify::verify(&store).unwrap();
+    for past in [Past::Chained, Past::Trusted] {
+        let since = verify::verify_since(&store, &kept, past).unwrap();
+        assert_eq!(
+            (since.head, since.envelopes, since.topics),
+            (whole.head, 5, 3),
+            "{past:?}"
+        );
+        assert_eq!(verify::verify_since(&store, &whole.head, past).unwrap().envelopes, 0);
+        assert_eq!(
+            verify::verify_since(&store, &Head::default(), past).unwrap().envelopes,
+            21
+        );
+        let later = Head { pos: 22, ..kept };
+        assert!(
+            verify::verify_since(&store, &later, past)
+                .unwrap_err()
+                .message()
+                .contains("cut from its end")
+        );
+    }
+    let other = Head {
+        hash: Digest::content(b"another"),
+        ..kept
+    };
+    assert_eq!(
+        verify::verify_since(&store, &other, Past::Chained).unwrap_err().kind(),
+        ErrorKind::Corrupt
+    );
+    // Whoever trusts a wrong head gets a wrong one.
+    assert_ne!(
+        verify::verify_since(&store, &other, Past::Trusted).unwrap().head,
+        whole.head
+    );
+    drop(store);
+
+    // A record before the head: its id stands, so that only reading it tells.
+    tamper(
+        &path,
+        "UPDATE envelope SET record = replace(record, 'fourth 1', 'FOURTH 1') WHERE pos = 8",
+    );
+    for past in [Past::Chained, Past::Trusted] {
+        verify::verify_since(&open(&path), &kept, past).unwrap();
+    }
+    assert_eq!(bad(&path).pos, 8);
+}
+
+/// Five envelopes on three topics, one of them new.
+fn write_more(store: &dyn Store) {
+    say(store, "a", "on");
+    append(
+        store,
+        Append::of([draft("b", "on"), draft("d", "first").cause(Cause::Index(0))]),
+    )
+    .unwrap();
+    say(store, "d", "second");
+    say(store, "a", "last");
+}
+
+#[test]
+fn everything_that_is_found_from_the_beginning_is_found_from_a_head_on() {
+    let folder = tempfile::tempdir().unwrap();
+    for (change, says) in [
+        (
+            "UPDATE envelope SET record = replace(record, 'second', 'SECOND') WHERE pos = 20",
+            "record was changed",
+        ),
+        ("UPDATE envelope SET seq = 12 WHERE pos = 21", "`seq`"),
+        ("UPDATE envelope SET cause = NULL WHERE pos = 19", "`cause`"),
+        ("DELETE FROM envelope WHERE pos = 18", "missing"),
+        // The last of a topic before the head: the next one has nothing to follow.
+        ("DELETE FROM envelope WHERE pos = 15", "missing"),
+    ] {
+        let path = folder.path().join(format!("{}.db", Digest::content(change.as_bytes())));
+        let kept = written(&path);
+        write_more(&Sqlite::open(&path, Options::default()).unwrap());
+        tamper(&path, change);
+        for past in [Past::Chained, Past::Trusted] {
+            let told = verify::verify_since(&open(&path), &kept, past).map_err(|error| error.to_string());
+            if change.ends_with("15") && past == Past::Chained {
+                assert!(told.unwrap_err().contains("does not begin with"), "{change}");
+            } else {
+                assert!(
+                    told.as_ref().is_err_and(|told| told.contains(says)),
+                    "{change}: {told:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_guard_or_an_index_that_is_gone_altered_or_foreign_is_told_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    for (change, says) in [
+        (
+            "DROP TRIGGER envelope_no_DELETE",
+            "trigger `envelope_no_DELETE` is missing",
+        ),
+        (
+            "DROP TRIGGER chunk_next; CREATE TRIGGER chunk_next BEFORE INSERT ON chunk BEGIN SELECT 1; END",
+            "trigger `chunk_next` is not as it was made",
+        ),
+        (
+            "CREATE TRIGGER helpful AFTER INSERT ON envelope BEGIN SELECT 1; END",
+            "trigger `helpful` is none of a store's",
+        ),
+        ("DROP INDEX envelope_cause", "index `envelope_cause` is missing"),
+        (
+            "CREATE INDEX mine ON envelope (at)",
+            "index `mine` is none of a store's",
+        ),
+        (
+            "ALTER TABLE manifest ADD COLUMN note TEXT",
+            "table `manifest` is not as it was made",
+        ),
+    ] {
+        let path = folder.path().join(format!("{}.db", Digest::content(change.as_bytes())));
+        let head = written(&path);
+        Connection::open(&path).unwrap().execute_batch(change).unwrap();
+        for told in [
+            verify::verify(&open(&path)).unwrap_err(),
+            verify::verify_since(&open(&path), &head, Past::Trusted).unwrap_err(),
+        ] {
+            assert_eq!(told.kind(), ErrorKind::Corrupt);
+            assert!(told.message().contains(says), "{told}");
+        }
+    }
+    // Tables of the user are no matter of the store.
+    let path = folder.path().join("own.db");
+    written(&path);
+    let own = "CREATE TABLE mine (a); CREATE INDEX on_mine ON mine (a); CREATE TRIGGER of_mine AFTER INSERT ON mine BEGIN SELECT 1; END";
+    Connection::open(&path).unwrap().execute_batch(own).unwrap();
+    verify::verify(&open(&path)).unwrap();
+}
+
+#[test]
+fn what_is_appended_while_a_store_is_verified_is_no_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Sqlite::open(folder.path().join("grows.db"), Options::default()).unwrap();
+    write(&store);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let (store, stop) = (&store, &stop);
+            scope.spawn(move || {
+                for n in 0.. {
+                    if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                        return;
+                    }
+                    say(store, &format!("w{writer}"), &n.to_string());
+                }
+            });
+        }
+        for _ in 0..20 {
+            let before = store.last().unwrap().0;
+            let verified = verify::verify(&store);
+            let after = store.last().unwrap().0;
+            if verified
+                .as_ref()
+                .map_or(true, |it| !(before..=after).contains(&it.head.pos))
+            {
+                stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+            let verified = verified.unwrap();
+            assert!((before..=after).contains(&verified.head.pos));
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
 }

@@ -1,8 +1,8 @@
 //! `neuron verify`, `head` and `check`: whether the store says what was written into it.
 
 use neuron::{
-    Error, ErrorKind, Ledger,
-    store::verify::{self, Bad, Head as StoreHead},
+    Error, ErrorKind, Ledger, Topic,
+    store::verify::{self, Bad, Head as StoreHead, Past},
 };
 use serde_json::json;
 
@@ -14,11 +14,22 @@ use super::{
 
 /// Arguments of `verify`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Verify {}
+pub struct Verify {
+    /// Only what came after what `neuron head` printed before, POS:HASH; of all before it, that its ids are those
+    #[arg(long, value_name = "HEAD")]
+    since: Option<StoreHead>,
+    /// Do not even read the ids before that head: whoever kept it vouches for them
+    #[arg(long, requires = "since")]
+    trust: bool,
+}
 
 /// Arguments of `head`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Head {}
+pub struct Head {
+    /// The head of one topic instead
+    #[arg(value_name = "TOPIC")]
+    topic: Option<Topic>,
+}
 
 /// Arguments of `check`.
 #[derive(Clone, Debug, clap::Args)]
@@ -29,39 +40,54 @@ pub struct Check {
 }
 
 impl Verify {
-    #[allow(clippy::unused_self, reason = "every command is run alike")]
     pub(super) fn run(&self, ledger: &Ledger, console: &mut Console<'_>) -> Outcome {
-        let verified = match verify::verify(&**ledger.store()) {
+        let store = &**ledger.store();
+        let past = if self.trust { Past::Trusted } else { Past::Chained };
+        let verified = match &self.since {
+            Some(since) => verify::verify_since(store, since, past),
+            None => verify::verify(store),
+        };
+        let verified = match verified {
             Ok(verified) => verified,
             Err(error) => return judged(error, console),
         };
         if console.is_json() {
-            return console.json(&json!({ "intact": true, "found": verified }));
+            return console.json(&json!({ "intact": true, "since": self.since, "found": verified }));
         }
-        let line = console.paint(Paint::Good, "intact: ")
-            + &[
-                count(verified.head.pos, "envelope"),
-                count(verified.topics.len() as u64, "topic"),
-                count(verified.schemas, "schema"),
-                format!(
-                    "{} ({})",
-                    count(verified.artifacts, "artifact"),
-                    bytes(verified.artifact_bytes)
-                ),
-            ]
-            .join(", ");
+        let artifacts = count(verified.artifacts, "artifact");
+        let found = [
+            count(verified.envelopes, "envelope"),
+            count(verified.topics, "topic"),
+            count(verified.schemas, "schema"),
+            format!("{artifacts} ({})", bytes(verified.artifact_bytes)),
+        ];
+        let line = console.paint(Paint::Good, "intact: ") + &found.join(", ");
         console.line(&line)?;
         console.line(&format!("head {}", verified.head))?;
-        console
-            .say("rows cut from the very end are seen only by `neuron check --since HEAD` with a head kept elsewhere");
+        match &self.since {
+            None => console.say(
+                "rows cut from the very end are seen only by `neuron check --since HEAD` with a head kept elsewhere",
+            ),
+            Some(since) if self.trust => console.say(&format!(
+                "what stands up to pos {} was not read: that the store began with {since} is your word",
+                since.pos
+            )),
+            Some(since) => console.say(&format!(
+                "up to pos {} ids were compared, not what stands behind them: that is for `neuron verify` to say",
+                since.pos
+            )),
+        }
         Ok(())
     }
 }
 
 impl Head {
-    #[allow(clippy::unused_self, reason = "every command is run alike")]
     pub(super) fn run(&self, ledger: &Ledger, console: &mut Console<'_>) -> Outcome {
-        let head = verify::head(&**ledger.store())?;
+        let store = &**ledger.store();
+        let head = match &self.topic {
+            Some(topic) => verify::head_of(store, topic)?,
+            None => verify::head(store)?,
+        };
         if console.is_json() {
             return console.json(&json!({ "head": head, "pos": head.pos, "hash": head.hash }));
         }

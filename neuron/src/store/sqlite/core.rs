@@ -14,6 +14,7 @@ use super::{
     open::{self, Sight},
     options::{Access, Options},
     pool::Pool,
+    sealed,
     side::Side,
     watch::{self, Watch},
     write::Writer,
@@ -44,8 +45,10 @@ impl Core {
         let guard = guard(path, &options)?;
         open::checked(path, &options, Sight::Steady)?;
         let path: Arc<Path> = path.into();
-        let root = Pool::new(path.clone(), false).read(|reader| open::root(&path, &reader.connection))?;
-        let refusal = open::other_root(&path, root);
+        let refusal = Pool::new(path.clone(), false).read(|reader| {
+            let root = open::root(&path, &reader.connection)?;
+            Ok(open::other_root(&path, root).or(sealed::refusal(&path, &reader.connection)?))
+        })?;
         let writes = options.access != Access::Read && refusal.is_none();
         let committer = writes.then(|| committer(&path, &options)).transpose()?;
         let pool = Pool::new(path.clone(), writes);

@@ -73,27 +73,72 @@ const GUARDED: [(&str, &str); 6] = [
     ),
 ];
 
-/// Everything that makes an empty SQLite file a store, but for its first schema.
-pub(super) fn text() -> String {
-    let mut text = format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};{TABLES}");
+/// What an archive has besides: what it holds of which store, and the hash of that text.
+const ARCHIVE: &str = "
+CREATE TABLE archive (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    hash BLOB NOT NULL CHECK (length(hash) = 32),
+    manifest TEXT NOT NULL
+) STRICT;
+";
+
+/// What kind of file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// A store, to which rows come.
+    Store,
+    /// A sealed archive, to which none comes. It bears the marks of a store, so that every program that reads one reads
+    /// it, and the guards of its tables tell whoever writes.
+    Archive,
+}
+
+/// Marks, tables and indexes of an empty SQLite file.
+pub(super) fn tables(form: Form) -> String {
+    let archive = if form == Form::Archive { ARCHIVE } else { "" };
+    format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT};{TABLES}{archive}")
+}
+
+/// The triggers that refuse change.
+pub(super) fn guards(form: Form) -> String {
+    let mut text = String::new();
     for (table, taken) in GUARDED {
-        for verb in ["UPDATE", "DELETE"] {
-            // Writing to a string cannot fail.
-            let _ = writeln!(
-                text,
-                "CREATE TRIGGER {table}_no_{verb} BEFORE {verb} ON {table}
-                 BEGIN SELECT RAISE(ABORT, '{table} is append only: nothing in it is changed or removed'); END;"
-            );
-        }
+        unchanging(&mut text, table);
         // SQLite keeps a journal of every page that an insert touches if a trigger may abort it, if a check calls a
         // function, or if the insert names its rowid. The log, written row by row, needs none and so has none of these. A
         // rowid that is left to SQLite is the next one, and a trigger sees -1.
         let how = if table == "envelope" { "FAIL" } else { "ABORT" };
-        let _ = writeln!(
-            text,
-            "CREATE TRIGGER {table}_next BEFORE INSERT ON {table} WHEN {taken}
-             BEGIN SELECT RAISE({how}, '{table} is append only: this is not its next row'); END;"
-        );
+        let _ = match form {
+            Form::Store => writeln!(
+                text,
+                "CREATE TRIGGER {table}_next BEFORE INSERT ON {table} WHEN {taken}
+                 BEGIN SELECT RAISE({how}, '{table} is append only: this is not its next row'); END;"
+            ),
+            Form::Archive => sealed(&mut text, table),
+        };
+    }
+    if form == Form::Archive {
+        unchanging(&mut text, "archive");
+        // Writing to a string cannot fail.
+        let _ = sealed(&mut text, "archive");
     }
     text
+}
+
+fn unchanging(text: &mut String, table: &str) {
+    for verb in ["UPDATE", "DELETE"] {
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            text,
+            "CREATE TRIGGER {table}_no_{verb} BEFORE {verb} ON {table}
+             BEGIN SELECT RAISE(ABORT, '{table} is append only: nothing in it is changed or removed'); END;"
+        );
+    }
+}
+
+fn sealed(text: &mut String, table: &str) -> std::fmt::Result {
+    writeln!(
+        text,
+        "CREATE TRIGGER {table}_sealed BEFORE INSERT ON {table}
+         BEGIN SELECT RAISE(ABORT, 'this is a sealed archive: nothing is appended to it'); END;"
+    )
 }

@@ -9,6 +9,7 @@ mod content;
 mod core;
 mod ddl;
 mod fault;
+pub(crate) mod layout;
 mod lock;
 mod number;
 mod open;
@@ -17,6 +18,7 @@ mod page;
 mod pool;
 mod read;
 mod registry;
+mod sealed;
 mod side;
 mod transact;
 mod watch;
@@ -33,7 +35,7 @@ use tokio::sync::watch as channel;
 
 use self::{core::Core, write::Writer};
 use super::{
-    Batch, Manifest, Observer, Page, Range, Row, Select, Snapshot, Store, TopicSummary, commit::Committer,
+    Archive, Batch, Manifest, Observer, Page, Range, Row, Select, Snapshot, Store, TopicSummary, commit::Committer,
     missing_chunk, prefix::Prefix,
 };
 use crate::{Deferred, Digest, Error, ErrorKind, Millis, Receipt, Result, Schema, SchemaRef, Topic, limits};
@@ -255,8 +257,22 @@ impl Store for Sqlite {
         self.core.side.put_snapshot(key, snapshot, last)
     }
 
+    fn ids(&self, from: u64, to: u64) -> Result<Vec<(u64, Digest)>, Error> {
+        self.core.pool.read(|reader| reader.ids(from, to))
+    }
+
+    fn archive(&self) -> Result<Option<Archive>, Error> {
+        self.core
+            .pool
+            .read(|reader| sealed::read(&self.core.path, &reader.connection))
+    }
+
     fn sound(&self) -> Result<(), Error> {
         self.core.pool.read(|reader| reader.integrity())
+    }
+
+    fn guarded(&self) -> Result<(), Error> {
+        self.core.pool.read(|reader| reader.guarded())
     }
 
     fn path(&self) -> Option<&Path> {

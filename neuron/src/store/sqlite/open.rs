@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 use super::{
     connect::{self, TIDY, log_of, unfinished},
-    ddl,
+    ddl::{self, Form},
     fault::{At as _, failed},
     options::{Access, Options},
 };
@@ -213,8 +213,9 @@ fn fill(draft: &Path) -> rusqlite::Result<()> {
     let root = Schema::plane0();
     let connection = Connection::open(draft)?;
     connection.execute_batch(&format!(
-        "{TIDY} PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; BEGIN EXCLUSIVE; {}",
-        ddl::text()
+        "{TIDY} PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON; BEGIN EXCLUSIVE; {}{}",
+        ddl::tables(Form::Store),
+        ddl::guards(Form::Store)
     ))?;
     connection.execute(
         "INSERT INTO schema (place, hash, definition) VALUES (1, ?1, ?2)",

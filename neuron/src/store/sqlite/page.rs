@@ -145,13 +145,14 @@ fn first_seq(reader: &Reader, number: i64, pos: i64) -> Result<i64, Error> {
         // It ends before, as most topics do if this is the end of the store.
         beyond => return Ok(beyond.map_or(1, |(head, _)| head + 1)),
     };
-    let mut statement = reader.prepare("SELECT pos FROM envelope WHERE topic = ?1 AND seq = ?2")?;
+    let mut statement =
+        reader.prepare("SELECT pos FROM envelope WHERE topic = ?1 AND seq >= ?2 ORDER BY seq LIMIT 1")?;
     let mut stands = |seq: i64| -> Result<bool, Error> {
         let at: Option<i64> = statement
             .query_row([number, seq], |row| row.get(0))
             .optional()
             .at(&reader.path)?;
-        // A gap, which only damage leaves, is stepped over.
+        // Of a topic in an archive, the first envelopes may be missing: the next that is there stands for them.
         Ok(at.is_some_and(|at| at >= pos))
     };
     let (mut low, mut high) = (1, head + 1);

@@ -10,6 +10,7 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row as SqlRo
 
 use super::{
     fault::At as _,
+    layout::{self, Drift},
     number::{signed, unsigned},
 };
 use crate::{
@@ -148,6 +149,19 @@ impl Reader {
             .optional()
             .at(&self.path)?;
         Ok(last.map_or((0, Millis(0)), |(pos, at)| (unsigned(pos), Millis(at))))
+    }
+
+    pub(super) fn ids(&self, from: u64, to: u64) -> Result<Vec<(u64, Digest)>, Error> {
+        let mut statement =
+            self.prepare("SELECT pos, id FROM envelope WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos LIMIT ?3")?;
+        let limit = signed(limits::ID_PAGE_MAX as u64);
+        let mut rows = statement.query([signed(from), signed(to), limit]).at(&self.path)?;
+        let mut ids = Vec::new();
+        while let Some(row) = rows.next().at(&self.path)? {
+            let (pos, id): (i64, [u8; 32]) = (row.get(0).at(&self.path)?, row.get(1).at(&self.path)?);
+            ids.push((unsigned(pos), id.into()));
+        }
+        Ok(ids)
     }
 
     /// The interned number of a topic, if anything was ever written to it.
@@ -304,6 +318,30 @@ impl Reader {
             format!("{file} is damaged: {found}; restore it from a copy"),
         ))
     }
+
+    /// Whether tables, indexes and guards are as they were made.
+    pub(super) fn guarded(&self) -> Result<(), Error> {
+        let drift = layout::drift(&self.connection).at(&self.path)?;
+        if drift.is_empty() {
+            return Ok(());
+        }
+        Err(changed(&self.path, &drift))
+    }
+}
+
+/// Why a file whose layout was changed is not sound.
+fn changed(path: &Path, drift: &[Drift]) -> Error {
+    let file = path.display();
+    let all: Vec<_> = drift.iter().map(ToString::to_string).collect();
+    let hint = if drift.iter().all(Drift::is_mendable) {
+        "`neuron doctor --repair` puts that right, and changes nothing that is stored"
+    } else {
+        "restore it from a copy"
+    };
+    Error::new(
+        ErrorKind::Corrupt,
+        format!("the layout of {file} was changed: {}; {hint}", all.join(", ")),
+    )
 }
 
 /// `SELECT` over the columns of a row.

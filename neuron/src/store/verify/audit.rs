@@ -1,102 +1,152 @@
-//! The fold behind `verify`: one row after the other, against all that stood before it.
+//! The fold behind `verify`: each row against the chain of those before it.
 
 use std::{
-    collections::{BTreeMap, HashSet},
-    fmt,
+    collections::{BTreeSet, HashMap, HashSet, hash_map::Entry},
+    sync::Arc,
 };
 
 use super::{
     bad::{Bad, told},
+    examine::{Examined, Fault, Shown, TopicKey, says},
     head::Head,
 };
 use crate::{
-    Digest, ENVELOPE_CONTEXT, Envelope, Error, Json, Millis, Result, SchemaRef, Topic,
-    store::{INJECTED, Row, Store},
+    Digest, Error, Millis, Result, SchemaRef,
+    store::{Archive, Row, Store},
 };
 
 /// What is known of the log up to a row.
-pub(super) struct Audit {
+pub(super) struct Audit<'a> {
+    store: &'a dyn Store,
+    archive: Option<&'a Archive>,
+    /// What stands up to here is taken as it is; topics are met anew after it.
+    base: u64,
+    last: u64,
     head: Head,
     at: Millis,
-    topics: BTreeMap<Topic, Head>,
+    /// The last `seq` of each topic that was met.
+    topics: HashMap<TopicKey, u64>,
     /// The idempotency key that the last row stood under.
-    batch: Option<String>,
+    batch: Option<Arc<str>>,
     schemas: HashSet<SchemaRef>,
+    /// Artifacts that the rows name; kept only where not all of the store are looked at anyway.
+    named: Option<BTreeSet<Digest>>,
 }
 
-/// Why a row is bad, or why nothing could be read.
-enum Fault {
-    Bad(String),
-    Unread(Error),
+/// What came of it.
+pub(super) struct Found {
+    pub(super) head: Head,
+    pub(super) topics: u64,
+    pub(super) named: BTreeSet<Digest>,
 }
 
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
-        Self::Unread(error)
-    }
-}
-
-impl Audit {
-    pub(super) fn new(schemas: HashSet<SchemaRef>) -> Self {
+impl<'a> Audit<'a> {
+    pub(super) fn new(store: &'a dyn Store, archive: Option<&'a Archive>, schemas: HashSet<SchemaRef>) -> Self {
         Self {
+            store,
+            archive,
+            base: 0,
+            last: archive.map_or(0, |archive| archive.part.from.saturating_sub(1)),
             head: Head::default(),
             at: Millis(i64::MIN),
-            topics: BTreeMap::new(),
+            topics: HashMap::new(),
             batch: None,
             schemas,
+            named: None,
         }
     }
 
-    /// The `pos` of the row that comes next.
+    /// Goes on after a row that is taken as it is.
+    pub(super) fn after(mut self, head: Head, row: &Row) -> Result<Self, Error> {
+        self.base = head.pos;
+        self.last = head.pos;
+        self.head = head;
+        self.at = row.at;
+        let key: Option<String> = row.envelope()?.headers.decode("idempotency-key");
+        self.batch = key.map(Into::into);
+        self.named = Some(BTreeSet::new());
+        Ok(self)
+    }
+
+    /// The `pos` of the row that comes next, where there are no holes.
     pub(super) fn next(&self) -> u64 {
-        self.head.pos + 1
+        self.last + 1
+    }
+
+    /// Whether a row may stand at this `pos`.
+    pub(super) fn admits(&self, pos: u64) -> bool {
+        let holes = self.archive.is_some_and(|archive| archive.part.topics.is_some());
+        if holes { pos > self.last } else { pos == self.next() }
+    }
+
+    /// Whether every topic was met from its first envelope on.
+    pub(super) fn is_whole(&self) -> bool {
+        self.base == 0 && self.archive.is_none_or(|archive| archive.part.from == 1)
     }
 
     /// The last `seq` of each topic.
-    pub(super) fn seqs(&self) -> BTreeMap<Topic, u64> {
-        self.topics
-            .iter()
-            .map(|(topic, head)| (topic.clone(), head.pos))
-            .collect()
+    pub(super) fn seqs(&self) -> HashMap<TopicKey, u64> {
+        self.topics.clone()
     }
 
-    pub(super) fn heads(self) -> (Head, BTreeMap<Topic, Head>) {
-        (self.head, self.topics)
+    pub(super) fn found(self) -> Found {
+        Found {
+            head: self.head,
+            topics: self.topics.len() as u64,
+            named: self.named.unwrap_or_default(),
+        }
     }
 
     /// Takes the next row, or says what is wrong with it.
-    pub(super) fn take(&mut self, store: &dyn Store, row: &Row) -> Result<(), Error> {
-        let envelope = record(row).and_then(|envelope| {
-            columns(row, &envelope)?;
-            self.place(row)?;
-            self.batch(row, &envelope)?;
-            references(store, row, &envelope)?;
-            evidence(store, &envelope)?;
-            self.schemas(&envelope)?;
-            Ok(envelope)
-        });
-        match envelope {
-            Ok(envelope) => {
-                self.head = self.head.then(row.id);
-                self.at = row.at;
-                let topic = self.topics.entry(row.topic.clone()).or_default();
-                *topic = topic.then(row.id);
-                self.batch = envelope.headers.decode("idempotency-key");
+    pub(super) fn take(&mut self, row: Examined) -> Result<(), Error> {
+        let Examined {
+            pos, seq, id, at, key, ..
+        } = row;
+        match self.judge(&row) {
+            Ok(()) => {
+                self.last = pos;
+                self.head = self.head.then(id);
+                self.at = at;
+                self.topics.insert(key, seq);
+                self.batch = row.idempotency.1;
+                if let Some(named) = &mut self.named {
+                    named.extend(row.artifacts);
+                }
                 Ok(())
             }
             Err(Fault::Unread(error)) => Err(error),
             Err(Fault::Bad(why)) => Err(told(&Bad {
-                pos: row.pos,
-                topic: Some(row.topic.clone()),
-                seq: Some(row.seq),
-                id: Some(row.id),
+                pos,
+                topic: Some(row.topic),
+                seq: Some(seq),
+                id: Some(id),
                 why,
             })),
         }
     }
 
-    fn place(&self, row: &Row) -> Result<(), Fault> {
-        let last = self.topics.get(&row.topic).map_or(0, |head| head.pos);
+    fn judge(&mut self, row: &Examined) -> Result<(), Fault> {
+        if let Some(fault) = &row.itself {
+            return Err(fault.clone());
+        }
+        self.place(row)?;
+        self.batch(row)?;
+        if let Some(fault) = &row.named {
+            return Err(fault.clone());
+        }
+        self.schemas(row)
+    }
+
+    fn place(&mut self, row: &Examined) -> Result<(), Fault> {
+        if let Some(archive) = self.archive
+            && !archive.part.holds(&row.topic)
+        {
+            return Err(Fault::Bad("its topic is none that was exported".to_owned()));
+        }
+        let last = match self.topics.entry(row.key) {
+            Entry::Occupied(last) => *last.get(),
+            Entry::Vacant(_) => self.before(row)?,
+        };
         says("the next seq of its topic", &(last + 1), &row.seq)?;
         if row.at < self.at {
             let (before, at) = (self.at, row.at);
@@ -107,23 +157,39 @@ impl Audit {
         Ok(())
     }
 
-    /// The key of a batch stands on each envelope of it, and in the column of the first.
-    fn batch(&self, row: &Row, envelope: &Envelope) -> Result<(), Fault> {
-        let key: Option<String> = envelope.headers.decode("idempotency-key");
-        let goes_on = key.is_some() && key == self.batch;
-        let wanted = key.as_deref().filter(|_| !goes_on);
-        says(
-            "the column `idempotency`",
-            &Shown(wanted),
-            &Shown(row.idempotency.as_deref()),
-        )
+    /// The last `seq` of a topic that is met for the first time.
+    fn before(&self, row: &Examined) -> Result<u64, Fault> {
+        let before = row.seq.saturating_sub(1);
+        if self.archive.is_some_and(|archive| archive.part.from > 1) {
+            // What stood before the part is not here.
+            return Ok(before);
+        }
+        if self.base == 0 || before == 0 {
+            return Ok(0);
+        }
+        let stands = self
+            .store
+            .row(&row.topic, before)?
+            .is_some_and(|row| row.pos <= self.base);
+        if stands {
+            return Ok(before);
+        }
+        Err(Fault::Bad(format!(
+            "the envelope before it in its topic, seq {before}, is missing"
+        )))
     }
 
-    fn schemas(&self, envelope: &Envelope) -> Result<(), Fault> {
-        let body = [envelope.body.payload_schema, envelope.body.contract];
-        let headers = envelope.headers.iter().map(|header| header.schema);
-        for schema in headers.chain(body).flatten() {
-            if !self.schemas.contains(&schema) {
+    /// The key of a batch stands on each envelope of it, and in the column of the first.
+    fn batch(&self, row: &Examined) -> Result<(), Fault> {
+        let (column, key) = &row.idempotency;
+        let goes_on = key.is_some() && *key == self.batch;
+        let wanted = key.as_deref().filter(|_| !goes_on);
+        says("the column `idempotency`", &Shown(wanted), &Shown(column.as_deref()))
+    }
+
+    fn schemas(&self, row: &Examined) -> Result<(), Fault> {
+        for schema in &row.schemas {
+            if !self.schemas.contains(schema) {
                 return Err(Fault::Bad(format!(
                     "it names schema {}, which is not in the registry",
                     schema.0
@@ -132,97 +198,4 @@ impl Audit {
         }
         Ok(())
     }
-}
-
-fn record(row: &Row) -> Result<Envelope, Fault> {
-    let found = Digest::derive(ENVELOPE_CONTEXT, row.record.as_bytes());
-    if found != row.id {
-        return Err(Fault::Bad(format!(
-            "its record was changed, or its id: the record hashes to {found}"
-        )));
-    }
-    let canonical = Json::parse(&row.record).map_err(|error| Fault::Bad(format!("its record is no JSON: {error}")))?;
-    if canonical.as_str() != &*row.record {
-        return Err(Fault::Bad("its record is not in canonical form".to_owned()));
-    }
-    row.envelope()
-        .map_err(|error| Fault::Bad(format!("its record is no envelope: {error}")))
-}
-
-fn columns(row: &Row, envelope: &Envelope) -> Result<(), Fault> {
-    says("the column `topic`", &envelope.topic, &row.topic)?;
-    says("the column `seq`", &envelope.seq, &row.seq)?;
-    says("the column `type`", &envelope.body.kind, &row.kind)?;
-    says("the column `at`", &envelope.at, &row.at)?;
-    says(
-        "the column `key`",
-        &Shown(envelope.key().as_deref()),
-        &Shown(row.key.as_deref()),
-    )
-}
-
-fn references(store: &dyn Store, row: &Row, envelope: &Envelope) -> Result<(), Fault> {
-    if let Some(parent) = envelope.parent_seq {
-        if parent == 0 || parent >= row.seq {
-            return Err(Fault::Bad(format!("its parent seq {parent} does not stand before it")));
-        }
-        if row.kind == INJECTED
-            && store
-                .row(&row.topic, parent)?
-                .is_some_and(|target| target.kind == INJECTED)
-        {
-            return Err(Fault::Bad(format!("its target seq {parent} is itself an injection")));
-        }
-    }
-    let Some(cause) = envelope.cause() else {
-        return says("the column `cause`", &Shown(None::<u64>), &Shown(row.cause));
-    };
-    let found = store
-        .row(&cause.topic, cause.seq)?
-        .filter(|found| found.id == cause.id && found.pos < row.pos);
-    let Some(found) = found else {
-        let (topic, seq, id) = (&cause.topic, cause.seq, cause.id);
-        return Err(Fault::Bad(format!(
-            "its cause {topic} seq {seq} (id {id}) does not stand before it"
-        )));
-    };
-    says("the column `cause`", &Shown(Some(found.pos)), &Shown(row.cause))
-}
-
-/// The families of types whose artifacts are always blobs of this store. What a user's envelope names may lie elsewhere.
-const OURS: [&str; 5] = ["orchestration.", "package.", "step.", "thread.", "artifact."];
-
-fn evidence(store: &dyn Store, envelope: &Envelope) -> Result<(), Fault> {
-    let kind = envelope.body.kind.as_str();
-    if !OURS.iter().any(|family| kind.starts_with(family)) {
-        return Ok(());
-    }
-    for artifact in &envelope.body.artifacts {
-        if let Some(hash) = &artifact.hash
-            && store.manifest(hash)?.is_none()
-        {
-            let name = &artifact.name;
-            return Err(Fault::Bad(format!("its artifact `{name}` ({hash}) is missing")));
-        }
-    }
-    Ok(())
-}
-
-#[derive(PartialEq)]
-struct Shown<T>(Option<T>);
-
-impl<T: fmt::Display> fmt::Display for Shown<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Some(value) => write!(f, "`{value}`"),
-            None => f.write_str("nothing"),
-        }
-    }
-}
-
-fn says<T: PartialEq + fmt::Display>(what: &str, wanted: &T, found: &T) -> Result<(), Fault> {
-    if wanted == found {
-        return Ok(());
-    }
-    Err(Fault::Bad(format!("{what} should say {wanted}, and says {found}")))
 }

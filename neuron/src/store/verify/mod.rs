@@ -2,43 +2,156 @@
 //!
 //! [`verify`] recomputes everything that follows from the records: ids, heads, places, columns, references, schemas,
 //! artifacts. It finds what was changed, removed or put between. Rows cut from the very end leave a whole, shorter log:
-//! only [`check`] with a [`Head`] that was kept elsewhere sees that.
+//! only a [`Head`] that was kept elsewhere sees that, by [`check`] or [`verify_since`].
+//!
+//! | | reads up to the head | proves of it | of what comes after |
+//! |---|---|---|---|
+//! | [`verify`] | everything | that it is whole in itself | the same |
+//! | [`check`] | ids | that these are the ids the head was taken of | that each id follows |
+//! | [`verify_since`], [`Past::Chained`] | ids | the same | that it is whole in itself, and follows |
+//! | [`verify_since`], [`Past::Trusted`] | its last row | nothing: that is taken from whoever kept the head | the same |
+//!
+//! An id is the hash of its record, so a store whose ids are proved and which was verified when the head was taken has
+//! changed, if at all, only in records that no longer match their ids: reading them is what [`verify`] is for.
 
 mod audit;
 mod bad;
+mod examine;
 mod head;
+mod pages;
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeSet, thread};
 
 use serde::Serialize;
 
-use self::{audit::Audit, bad::told};
+use self::{
+    audit::{Audit, Found},
+    bad::told,
+};
 pub use self::{bad::Bad, head::Head};
-use super::{Manifest, Range, Row, Select, Store};
-use crate::{Digest, ENVELOPE_CONTEXT, Error, ErrorKind, Result, Schema, Topic};
+use super::{Archive, Manifest, Range, Row, Select, Store};
+use crate::{Digest, ENVELOPE_CONTEXT, Error, ErrorKind, Result, Schema, SchemaRef, Topic};
 
-/// What a whole store holds.
+/// What a store holds, as far as it was verified.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Verified {
-    /// The head to keep elsewhere; its `pos` is the number of envelopes.
+    /// The head to keep elsewhere. Of a store its `pos` is the number of envelopes; of an archive the head is that of
+    /// its own envelopes.
     pub head: Head,
-    /// The head of each topic; its `pos` is the topic's last `seq`.
-    pub topics: BTreeMap<Topic, Head>,
+    /// Envelopes that were recomputed.
+    pub envelopes: u64,
+    /// Topics on which they stand.
+    pub topics: u64,
     /// Schemas in the registry.
     pub schemas: u64,
-    /// Artifacts, whole and intact.
+    /// Artifacts that were recomputed: all of them, or those that the envelopes name.
     pub artifacts: u64,
     /// Bytes of these artifacts.
     pub artifact_bytes: u64,
 }
 
-/// Reads a whole store and recomputes it, in constant memory but for one entry per topic.
+/// What is done about the log up to a known head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Past {
+    /// Its ids are read and chained: they must be those the head was taken of.
+    Chained,
+    /// It is not read: whoever gives the head vouches for it.
+    Trusted,
+}
+
+/// Reads a whole store and recomputes it, up to the last envelope that stands at the beginning; others may write
+/// meanwhile. Memory holds a few pages and some 50 bytes per topic.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] with what is wrong; for an envelope, the first bad one, told as [`Bad`].
 /// [`ErrorKind::NotAStore`] for a store of another root, whose rules are not known. A kind of the disk.
 pub fn verify(store: &dyn Store) -> Result<Verified, Error> {
+    // The end comes first: whatever it needs stands by then.
+    let (last, _) = store.last()?;
+    let schemas = registry(store)?;
+    let archive = store.archive()?;
+    let (rows, sound) = thread::scope(|scope| {
+        let pages = thread::Builder::new().name("neuron-pages".into());
+        let sound = pages.spawn_scoped(scope, || store.sound())?;
+        let audit = Audit::new(store, archive.as_ref(), schemas.iter().copied().collect());
+        let rows = rows(store, archive.as_ref(), audit, last);
+        let sound = sound.join();
+        let panicked = || Error::new(ErrorKind::Failed, "the thread that looked at the pages has panicked");
+        Ok::<_, Error>((rows, sound.unwrap_or_else(|_| Err(panicked()))))
+    })?;
+    let found = rows?;
+    if let Some(archive) = &archive {
+        sealed(archive, &found.head)?;
+    }
+    let every = store.manifests()?.into_iter().map(|(hash, _)| hash);
+    let (artifacts, artifact_bytes) = blobs(store, every, true)?;
+    sound?;
+    store.guarded()?;
+    Ok(Verified {
+        envelopes: found.head.pos,
+        head: found.head,
+        topics: found.topics,
+        schemas: schemas.len() as u64,
+        artifacts,
+        artifact_bytes,
+    })
+}
+
+/// Recomputes what has come after a head that was kept, and the artifacts that it names.
+///
+/// The pages of the file and the artifacts of what stood before are not looked at: that is for [`verify`]. That nothing
+/// was cut, and that the guards of the past are in their place, is.
+///
+/// # Errors
+/// As [`verify`] and [`check`]. [`ErrorKind::Misuse`] for an archive, to which nothing comes.
+pub fn verify_since(store: &dyn Store, since: &Head, past: Past) -> Result<Verified, Error> {
+    let (last, _) = store.last()?;
+    let schemas = registry(store)?;
+    if store.archive()?.is_some() {
+        let why = "an archive is sealed, so that nothing comes after a head of it: verify the whole of it";
+        return Err(Error::new(ErrorKind::Misuse, why));
+    }
+    match past {
+        Past::Chained => {
+            let head = chain(store, Head::default(), since.pos.min(last))?;
+            begins(since, head, last)?;
+        }
+        Past::Trusted if last < since.pos => return Err(cut(since, last)),
+        Past::Trusted => {}
+    }
+    let mut audit = Audit::new(store, None, schemas.iter().copied().collect());
+    if since.pos > 0 {
+        let here = Range {
+            from: since.pos,
+            to: since.pos,
+            ..Range::ALL
+        };
+        let row = store.page(&Select::All, here)?.rows.pop();
+        let row = row.ok_or_else(|| {
+            let why = format!(
+                "the envelope at pos {}, of which the head {since} was taken, is missing",
+                since.pos
+            );
+            Error::new(ErrorKind::Corrupt, why)
+        })?;
+        audit = audit.after(*since, &row)?;
+    }
+    let found = rows(store, None, audit, last)?;
+    let (artifacts, artifact_bytes) = blobs(store, found.named.into_iter(), false)?;
+    store.guarded()?;
+    Ok(Verified {
+        envelopes: found.head.pos - since.pos,
+        head: found.head,
+        topics: found.topics,
+        schemas: schemas.len() as u64,
+        artifacts,
+        artifact_bytes,
+    })
+}
+
+/// The registry of a store with this program's root.
+fn registry(store: &dyn Store) -> Result<BTreeSet<SchemaRef>, Error> {
     let schemas = store.schemas()?;
     let (root, own) = (
         schemas.first().map(|root| root.reference()),
@@ -49,24 +162,43 @@ pub fn verify(store: &dyn Store) -> Result<Verified, Error> {
         let why = format!("the root of this store is {found}, not {} ({ENVELOPE_CONTEXT})", own.0);
         return Err(Error::new(ErrorKind::NotAStore, why));
     }
-    let mut audit = Audit::new(schemas.iter().map(|schema| schema.reference()).collect());
-    each_row(store, 1, |row| {
-        if row.pos == audit.next() {
-            audit.take(store, row)
-        } else {
-            Err(missing(store, &audit, row))
-        }
-    })?;
-    let (artifacts, artifact_bytes) = blobs(store)?;
-    store.sound()?;
-    let (head, topics) = audit.heads();
-    Ok(Verified {
-        head,
-        topics,
-        schemas: schemas.len() as u64,
-        artifacts,
-        artifact_bytes,
-    })
+    Ok(schemas.iter().map(|schema| schema.reference()).collect())
+}
+
+fn rows(store: &dyn Store, archive: Option<&Archive>, mut audit: Audit<'_>, last: u64) -> Result<Found, Error> {
+    let range = (audit.next(), last);
+    pages::each(
+        store,
+        range,
+        |rows| examine::page(store, archive, rows),
+        |row| {
+            if audit.admits(row.pos) {
+                audit.take(row)
+            } else {
+                Err(missing(store, &audit, row.pos))
+            }
+        },
+    )?;
+    Ok(audit.found())
+}
+
+/// Whether an archive holds what it was sealed with.
+fn sealed(archive: &Archive, found: &Head) -> Result<(), Error> {
+    let whole = archive.part.topics.is_none() && archive.part.from == 1;
+    let why = if *found != archive.seal {
+        format!(
+            "this archive was sealed as {}, and its envelopes make {found}: some are missing, or others",
+            archive.seal
+        )
+    } else if whole && *found != archive.head {
+        format!(
+            "this archive says that it holds all of a store whose head was {}, and its envelopes make {found}",
+            archive.head
+        )
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(ErrorKind::Corrupt, why))
 }
 
 /// The head of a store, from its ids alone: to be kept elsewhere.
@@ -74,12 +206,31 @@ pub fn verify(store: &dyn Store) -> Result<Verified, Error> {
 /// # Errors
 /// As [`Store::page`].
 pub fn head(store: &dyn Store) -> Result<Head, Error> {
-    let mut head = Head::default();
-    each_row(store, 1, |row| {
-        head = head.then(row.id);
-        Ok(())
-    })?;
-    Ok(head)
+    chain(store, Head::default(), u64::MAX)
+}
+
+/// The head that a store had when `upto` was its last `pos`.
+///
+/// # Errors
+/// As [`Store::page`].
+pub fn head_at(store: &dyn Store, upto: u64) -> Result<Head, Error> {
+    chain(store, Head::default(), upto)
+}
+
+/// The head of one topic; its `pos` is the topic's last `seq`.
+///
+/// # Errors
+/// As [`Store::page`].
+pub fn head_of(store: &dyn Store, topic: &Topic) -> Result<Head, Error> {
+    let (mut head, mut range) = (Head::default(), Range::ALL);
+    loop {
+        let page = store.page(&Select::Topic(topic.clone()), range)?;
+        head = page.rows.iter().fold(head, |head, row| head.then(row.id));
+        match page.next {
+            Some(next) => range.from = next,
+            None => return Ok(head),
+        }
+    }
 }
 
 /// Proves that a store still begins with what `since` was the head of, and gives its present head.
@@ -89,90 +240,49 @@ pub fn head(store: &dyn Store) -> Result<Head, Error> {
 /// # Errors
 /// [`ErrorKind::Corrupt`] if rows were cut off, changed or put between; as [`Store::page`].
 pub fn check(store: &dyn Store, since: &Head) -> Result<Head, Error> {
-    let (mut head, mut met) = (Head::default(), since.pos == 0 && since.hash == Digest::ZERO);
-    each_row(store, 1, |row| {
-        head = head.then(row.id);
-        if head.pos == since.pos {
-            met = head.hash == since.hash;
-        }
-        Ok(())
-    })?;
-    let why = if head.pos < since.pos {
-        format!(
-            "the store ends at pos {}, the head {since} was taken at pos {}: envelopes were cut from its end",
-            head.pos, since.pos
-        )
-    } else if met {
-        return Ok(head);
-    } else {
-        format!(
-            "the store does not begin with what {since} was the head of: an envelope up to there is another one now"
-        )
-    };
+    let head = chain(store, Head::default(), since.pos)?;
+    begins(since, head, store.last()?.0)?;
+    chain(store, head, u64::MAX)
+}
+
+/// Goes on with a chain of ids. They are counted as they come, so that a hole in the log shows as another hash.
+fn chain(store: &dyn Store, mut head: Head, upto: u64) -> Result<Head, Error> {
+    let mut from = head.pos + 1;
+    loop {
+        let ids = store.ids(from, upto)?;
+        let Some((last, _)) = ids.last() else { return Ok(head) };
+        from = last + 1;
+        head = ids.iter().fold(head, |head, (_, id)| head.then(*id));
+    }
+}
+
+/// Whether the chain up to a kept head is that head's, in a store that goes up to `last`.
+fn begins(since: &Head, found: Head, last: u64) -> Result<(), Error> {
+    if last < since.pos {
+        return Err(cut(since, last));
+    }
+    if found == *since {
+        return Ok(());
+    }
+    let why = format!(
+        "the store does not begin with what {since} was the head of: an envelope up to there is another one now, or gone"
+    );
     Err(Error::new(ErrorKind::Corrupt, why))
 }
 
-/// Shows every row from a place on, in order.
-fn each_row(store: &dyn Store, from: u64, mut see: impl FnMut(&Row) -> Result<(), Error>) -> Result<(), Error> {
-    let mut range = Range { from, ..Range::ALL };
-    loop {
-        let page = match store.page(&Select::All, range) {
-            Err(error) if error.kind() == ErrorKind::Corrupt => return one_by_one(store, range.from, see),
-            page => page?,
-        };
-        page.rows.iter().try_for_each(&mut see)?;
-        match page.next {
-            Some(next) => range.from = next,
-            None => return Ok(()),
-        }
-    }
-}
-
-/// A page that cannot be read is read row by row, so that those before the damage are seen first.
-fn one_by_one(store: &dyn Store, from: u64, mut see: impl FnMut(&Row) -> Result<(), Error>) -> Result<(), Error> {
-    let (last, _) = store.last()?;
-    for pos in from..=last {
-        let range = Range {
-            from: pos,
-            to: pos,
-            ..Range::ALL
-        };
-        let page = store
-            .page(&Select::All, range)
-            .map_err(|error| unreadable(pos, &error))?;
-        page.rows.iter().try_for_each(&mut see)?;
-    }
-    Ok(())
-}
-
-fn unreadable(pos: u64, error: &Error) -> Error {
-    if error.kind() != ErrorKind::Corrupt {
-        return error.clone();
-    }
-    told(&Bad {
-        pos,
-        topic: None,
-        seq: None,
-        id: None,
-        why: error.to_string(),
-    })
+fn cut(since: &Head, last: u64) -> Error {
+    let why = format!(
+        "the store ends at pos {last}, the head {since} was taken at pos {}: envelopes were cut from its end",
+        since.pos
+    );
+    Error::new(ErrorKind::Corrupt, why)
 }
 
 /// Names an envelope that is not there: the log goes on after it, and so does its topic unless it was the last of it.
-fn missing(store: &dyn Store, audit: &Audit, next: &Row) -> Error {
-    let (mut ahead, mut gap) = (audit.seqs(), None);
-    // Damage further on ends the search, and is told once this is mended.
-    let _ = each_row(store, next.pos, |row| {
-        let last = ahead.insert(row.topic.clone(), row.seq).unwrap_or(0);
-        if row.seq != last + 1 {
-            gap = Some((row.topic.clone(), last + 1));
-            return Err(Error::new(ErrorKind::Failed, "the search is over"));
-        }
-        Ok(())
-    });
-    let (pos, upto) = (audit.next(), next.pos - 1);
-    let goes_on = format!("the log goes on with pos {}", next.pos);
-    let (why, lost) = match gap {
+fn missing(store: &dyn Store, audit: &Audit<'_>, next: u64) -> Error {
+    let (pos, upto) = (audit.next(), next - 1);
+    let goes_on = format!("the log goes on with pos {next}");
+    let (why, lost) = match gap(store, audit, next) {
         gap if pos == upto => (format!("it is missing: {goes_on}"), gap),
         Some((topic, seq)) => {
             let why = format!("it and those up to pos {upto} are missing, {topic} seq {seq} among them: {goes_on}");
@@ -190,12 +300,42 @@ fn missing(store: &dyn Store, audit: &Audit, next: &Row) -> Error {
     })
 }
 
-/// Recomputes every artifact, chunk by chunk.
-fn blobs(store: &dyn Store) -> Result<(u64, u64), Error> {
+/// The first envelope that a topic lacks further on. Damage there ends the search, and is told once this is mended.
+fn gap(store: &dyn Store, audit: &Audit<'_>, next: u64) -> Option<(Topic, u64)> {
+    let (mut ahead, mut range) = (
+        audit.seqs(),
+        Range {
+            from: next,
+            ..Range::ALL
+        },
+    );
+    loop {
+        let page = store.page(&Select::All, range).ok()?;
+        for Row { topic, seq, .. } in page.rows {
+            let last = ahead.insert(examine::key_of(&topic), seq);
+            // After a head that was only trusted, a topic may be met here for the first time.
+            let first = if audit.is_whole() { Some(0) } else { None };
+            if let Some(last) = last.or(first)
+                && seq != last + 1
+            {
+                return Some((topic, last + 1));
+            }
+        }
+        range.from = page.next?;
+    }
+}
+
+/// Recomputes artifacts, chunk by chunk.
+fn blobs(store: &dyn Store, hashes: impl Iterator<Item = Digest>, ours: bool) -> Result<(u64, u64), Error> {
     let (mut count, mut bytes) = (0, 0);
-    for (hash, _) in store.manifests()? {
-        let manifest = store.manifest(&hash)?;
-        let manifest = manifest.ok_or_else(|| damaged(&hash, "its manifest is missing"))?;
+    for hash in hashes {
+        let Some(manifest) = store.manifest(&hash)? else {
+            if ours {
+                return Err(damaged(&hash, "its manifest is missing"));
+            }
+            // What an envelope names may lie elsewhere; what must not was looked for.
+            continue;
+        };
         blob(store, &manifest)?;
         count += 1;
         bytes += manifest.bytes;
