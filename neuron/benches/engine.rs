@@ -22,6 +22,8 @@ mod baseline;
 mod grown;
 #[path = "engine/processes.rs"]
 mod processes;
+#[path = "engine/integrity.rs"]
+mod integrity;
 #[path = "engine/steps.rs"]
 mod steps;
 #[path = "engine/table.rs"]
@@ -71,6 +73,9 @@ fn main() {
         for row in grown::grown(rows) {
             table.row(row);
         }
+    }
+    if asked("verify") {
+        table.row(integrity::verified(rows.min(1_000_000)));
     }
     table.print();
 }

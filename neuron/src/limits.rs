@@ -69,6 +69,10 @@ pub const READERS_MAX: usize = 4;
 pub const CACHED_PATTERNS_MAX: usize = 16;
 /// Bytes of the write-ahead log above which it is moved into the store: long enough that overwriting it is the rule.
 pub const WAL_BYTES_MAX: u64 = 16 << 20;
+/// Bytes of one line of an export: the largest record or schema, or a chunk, with what stands around it.
+pub const EXPORT_LINE_BYTES_MAX: usize = RECORD_BYTES_MAX + (64 << 10);
+/// Pages that a backup copies between two words on how far it has come.
+pub const BACKUP_STEP_PAGES: i32 = 1_024;
 /// How long a reader waits for another process that recovers or closes the file.
 pub const READ_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How often a reading that met the file as another process was closing or recovering it is tried again, a little later
@@ -155,6 +159,10 @@ const _: () = {
     assert!(
         CHUNK_BYTES_MAX <= ARTIFACT_SLICE_BYTES_MAX,
         "a slice holds at least one chunk"
+    );
+    assert!(
+        CHUNK_BYTES_MAX.div_ceil(3) * 4 < EXPORT_LINE_BYTES_MAX,
+        "a chunk fits a line of an export"
     );
     assert!(GROUP_MAX <= QUEUE_MAX, "a group is taken from the queue");
     assert!(

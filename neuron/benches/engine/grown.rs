@@ -60,7 +60,7 @@ fn batch(from: u64) -> Append {
     Append::of(drafts.collect::<Vec<Draft>>())
 }
 
-fn fill(ledger: &Ledger, upto: u64) {
+pub(crate) fn fill(ledger: &Ledger, upto: u64) {
     let mut last = ledger.store().last().unwrap().0;
     while last < upto {
         ledger.append_blocking(batch(last)).unwrap();
@@ -81,7 +81,7 @@ fn append(path: &Path) -> f64 {
     best.fold(0.0, f64::max)
 }
 
-fn open(path: &Path) -> Ledger {
+pub(crate) fn open(path: &Path) -> Ledger {
     let ledger = Ledger::open(
         path,
         Options {
@@ -101,7 +101,7 @@ fn open(path: &Path) -> Ledger {
 }
 
 /// Anonymous memory of this process, in MiB.
-fn anonymous() -> f64 {
+pub(crate) fn anonymous() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status
         .lines()

@@ -2,7 +2,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::Ledger;
 use crate::{
-    Envelope, EnvelopeRef, Error, Result,
+    Envelope, EnvelopeRef, Error, ErrorKind, Result,
     store::{INJECTED, Select},
 };
 
@@ -73,7 +73,11 @@ impl Ledger {
                 .transpose()?,
             None => None,
         };
-        let cause = envelope.cause().map(|cause| self.resolve(&cause)).transpose()?;
+        let cause = match envelope.cause().map(|cause| self.resolve(&cause)) {
+            // An archive may hold a part of a store, and end here.
+            Some(Err(error)) if error.kind() == ErrorKind::NotFound && self.0.store.archive()?.is_some() => None,
+            cause => cause.transpose()?,
+        };
         Ok(parent.into_iter().chain(cause).collect())
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::verify::Head;
-use crate::{Pattern, SchemaRef, Topic};
+use crate::{Digest, DigestStream, Pattern, Schema, SchemaRef, Topic};
 
 /// A part of a log: some topics, from one place to another, everything that stands there.
 ///
@@ -46,4 +46,13 @@ pub struct Archive {
     pub part: Part,
     /// How many envelopes stand here, and the chain over their ids.
     pub seal: Head,
+    /// Plain BLAKE3 of all definitions of schemas in their order, a line each: the name of a schema leaves out what is
+    /// said about it, and an archive is sealed with all of it.
+    pub registry: Digest,
+}
+
+/// Adds a definition to the hash over a registry.
+pub(crate) fn register(registry: &mut DigestStream, schema: &Schema) {
+    registry.update(schema.definition().as_str().as_bytes());
+    registry.update(b"\n");
 }

@@ -11,6 +11,7 @@ mod commit;
 mod company;
 #[cfg(feature = "testing")]
 pub mod conformance;
+pub mod export;
 mod fault;
 mod leader;
 mod memory;
@@ -36,6 +37,7 @@ use tokio::sync::watch;
 
 pub use append::{Append, Batch, Expectation};
 pub use as_of::AsOf;
+pub(crate) use archive::register;
 pub use archive::{Archive, Part};
 pub use fault::{Crash, Fault, Point};
 pub use memory::Memory;
@@ -69,6 +71,25 @@ pub struct Manifest {
     pub bytes: u64,
     /// Plain BLAKE3 of each chunk.
     pub chunks: Vec<Digest>,
+}
+
+/// How far a long work on a store has come, in pages of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Pages that are done.
+    pub done: u64,
+    /// All pages.
+    pub total: u64,
+}
+
+/// A copy of a store, as it was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Copied {
+    /// The head of the copy, which is one that the store had.
+    pub head: verify::Head,
+    /// Bytes of the file.
+    pub bytes: u64,
 }
 
 /// A store of record.
@@ -241,6 +262,27 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     /// [`Corrupt`](crate::ErrorKind::Corrupt) with what is missing or is not as it was made.
     fn guarded(&self) -> Result<(), Error> {
         Ok(())
+    }
+    /// Copies everything that stands now, artifacts and schemas included, to a new file, while others write. The file
+    /// takes its name once it is whole and durable; nothing is overwritten. Blocks.
+    ///
+    /// ```
+    /// use neuron::store::{Options, Sqlite, Store as _, verify};
+    /// # let folder = tempfile::tempdir()?;
+    /// let store = Sqlite::open(folder.path().join("notes.db"), Options::default())?;
+    /// let copied = store.backup(&folder.path().join("copy.db"), &mut |_| {})?;
+    /// assert_eq!(copied.head, verify::head(&store)?);
+    /// # Ok::<(), neuron::BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Conflict`](crate::ErrorKind::Conflict) if there is a file of that name,
+    /// [`Busy`](crate::ErrorKind::Busy) if another process makes it, [`Misuse`](crate::ErrorKind::Misuse) of a store
+    /// without a file, or a kind of the disk.
+    fn backup(&self, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Copied, Error> {
+        let _ = (to, progress);
+        let why = "a store in memory has no file to copy: export it";
+        Err(Error::new(ErrorKind::Misuse, why))
     }
     /// The file, if there is one.
     fn path(&self) -> Option<&Path>;

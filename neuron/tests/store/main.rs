@@ -7,7 +7,9 @@
     reason = "a test that fails is meant to panic"
 )]
 
+mod archiving;
 mod conforming;
+mod copying;
 mod grouping;
 mod guarding;
 mod opening;

@@ -61,7 +61,7 @@ fn bad(path: &Path) -> Bad {
 }
 
 /// Changes the file as its owner can: the guards are taken away, and put back so that nobody is the wiser.
-fn tamper(path: &Path, statement: &str) {
+pub(super) fn tamper(path: &Path, statement: &str) {
     let shell = Connection::open(path).unwrap();
     let mut triggers = shell
         .prepare("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'")

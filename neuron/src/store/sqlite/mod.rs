@@ -4,11 +4,14 @@
 //! processes queue on; a few others read. Beside `store.db` stand `store.db.lock`, the lock, and `store.db.side`,
 //! with an index and snapshots, which may be deleted at any time.
 
+mod backup;
 mod connect;
 mod content;
 mod core;
 mod ddl;
 mod fault;
+mod fresh;
+mod health;
 pub(crate) mod layout;
 mod lock;
 mod number;
@@ -19,6 +22,7 @@ mod pool;
 mod read;
 mod registry;
 mod sealed;
+mod sealing;
 mod side;
 mod transact;
 mod watch;
@@ -31,11 +35,12 @@ use std::{
 
 use futures::future::BoxFuture;
 pub use options::{Access, Durability, Options};
+pub(super) use sealing::Sealing;
 use tokio::sync::watch as channel;
 
 use self::{core::Core, write::Writer};
 use super::{
-    Archive, Batch, Manifest, Observer, Page, Range, Row, Select, Snapshot, Store, TopicSummary, commit::Committer,
+    Archive, Batch, Copied, Manifest, Observer, Page, Progress, Range, Row, Select, Snapshot, Store, TopicSummary, commit::Committer,
     missing_chunk, prefix::Prefix,
 };
 use crate::{Deferred, Digest, Error, ErrorKind, Millis, Receipt, Result, Schema, SchemaRef, Topic, limits};
@@ -108,6 +113,11 @@ impl Sqlite {
     /// Whether this handle appends: it was opened for writing, and the file has this program's root.
     pub fn writes(&self) -> bool {
         self.refusal.is_none()
+    }
+
+    /// How many envelopes stand before this `pos`.
+    pub(crate) fn count_before(&self, pos: u64) -> Result<u64, Error> {
+        self.core.pool.read(|reader| reader.count_before(pos))
     }
 
     fn committer(&self) -> Result<&Arc<Committer<Writer>>, Error> {
@@ -273,6 +283,10 @@ impl Store for Sqlite {
 
     fn guarded(&self) -> Result<(), Error> {
         self.core.pool.read(|reader| reader.guarded())
+    }
+
+    fn backup(&self, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Copied, Error> {
+        backup::backup(&self.core.pool, &self.core.path, to, progress)
     }
 
     fn path(&self) -> Option<&Path> {

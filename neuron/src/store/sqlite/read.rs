@@ -10,7 +10,6 @@ use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row as SqlRo
 
 use super::{
     fault::At as _,
-    layout::{self, Drift},
     number::{signed, unsigned},
 };
 use crate::{
@@ -164,6 +163,14 @@ impl Reader {
         Ok(ids)
     }
 
+    pub(super) fn count_before(&self, pos: u64) -> Result<u64, Error> {
+        let count: i64 = self
+            .prepare("SELECT count(*) FROM envelope WHERE pos < ?1")?
+            .query_row([signed(pos)], |row| row.get(0))
+            .at(&self.path)?;
+        Ok(unsigned(count))
+    }
+
     /// The interned number of a topic, if anything was ever written to it.
     pub(super) fn number(&mut self, topic: &Topic) -> Result<Option<i64>, Error> {
         if let Some(number) = self.names.numbers.get(topic) {
@@ -302,46 +309,6 @@ impl Reader {
             .at(&self.path)?;
         Ok(bytes.map(unsigned))
     }
-
-    /// What SQLite itself finds wrong: an index that does not match its table, a page that is none.
-    pub(super) fn integrity(&self) -> Result<(), Error> {
-        let found: String = self
-            .connection
-            .query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))
-            .at(&self.path)?;
-        if found == "ok" {
-            return Ok(());
-        }
-        let file = self.path.display();
-        Err(Error::new(
-            ErrorKind::Corrupt,
-            format!("{file} is damaged: {found}; restore it from a copy"),
-        ))
-    }
-
-    /// Whether tables, indexes and guards are as they were made.
-    pub(super) fn guarded(&self) -> Result<(), Error> {
-        let drift = layout::drift(&self.connection).at(&self.path)?;
-        if drift.is_empty() {
-            return Ok(());
-        }
-        Err(changed(&self.path, &drift))
-    }
-}
-
-/// Why a file whose layout was changed is not sound.
-fn changed(path: &Path, drift: &[Drift]) -> Error {
-    let file = path.display();
-    let all: Vec<_> = drift.iter().map(ToString::to_string).collect();
-    let hint = if drift.iter().all(Drift::is_mendable) {
-        "`neuron doctor --repair` puts that right, and changes nothing that is stored"
-    } else {
-        "restore it from a copy"
-    };
-    Error::new(
-        ErrorKind::Corrupt,
-        format!("the layout of {file} was changed: {}; {hint}", all.join(", ")),
-    )
 }
 
 /// `SELECT` over the columns of a row.

@@ -39,7 +39,8 @@ fn compatible(path: &Path, core: Arc<Core>, options: &Options) -> Result<Arc<Cor
         (Some(there), Some(asked)) => Arc::ptr_eq(there, asked),
         (None, Some(_)) => false,
     };
-    let refused = if options.access != Access::Read && core.committer.is_none() {
+    // A file that nobody writes to is opened for writing by nobody: each handle says why when it is asked to.
+    let refused = if options.access != Access::Read && core.committer.is_none() && core.refusal.is_none() {
         "for reading only, so it cannot be written to here"
     } else if options.access != Access::Read && options.durability > there.durability {
         "with a durability that promises less"

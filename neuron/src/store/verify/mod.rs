@@ -13,6 +13,9 @@
 //!
 //! An id is the hash of its record, so a store whose ids are proved and which was verified when the head was taken has
 //! changed, if at all, only in records that no longer match their ids: reading them is what [`verify`] is for.
+//!
+//! One thing of a store has no hash: what a schema says about itself (titles, descriptions, examples), which its name
+//! leaves out on purpose. An archive is sealed with that too.
 
 mod audit;
 mod bad;
@@ -29,7 +32,7 @@ use self::{
     bad::told,
 };
 pub use self::{bad::Bad, head::Head};
-use super::{Archive, Manifest, Range, Row, Select, Store};
+use super::{Archive, Manifest, Range, Row, Select, Store, register};
 use crate::{Digest, ENVELOPE_CONTEXT, Error, ErrorKind, Result, Schema, SchemaRef, Topic};
 
 /// What a store holds, as far as it was verified.
@@ -82,7 +85,7 @@ pub fn verify(store: &dyn Store) -> Result<Verified, Error> {
     })?;
     let found = rows?;
     if let Some(archive) = &archive {
-        sealed(archive, &found.head)?;
+        sealed(archive, &found.head, store)?;
     }
     let every = store.manifests()?.into_iter().map(|(hash, _)| hash);
     let (artifacts, artifact_bytes) = blobs(store, every, true)?;
@@ -183,9 +186,16 @@ fn rows(store: &dyn Store, archive: Option<&Archive>, mut audit: Audit<'_>, last
 }
 
 /// Whether an archive holds what it was sealed with.
-fn sealed(archive: &Archive, found: &Head) -> Result<(), Error> {
+fn sealed(archive: &Archive, found: &Head, store: &dyn Store) -> Result<(), Error> {
     let whole = archive.part.topics.is_none() && archive.part.from == 1;
-    let why = if *found != archive.seal {
+    let mut registry = Digest::stream();
+    store
+        .schemas()?
+        .iter()
+        .for_each(|schema| register(&mut registry, schema));
+    let why = if registry.finish() != archive.registry {
+        "this archive was sealed with other schemas: what one of them says about itself was changed".to_owned()
+    } else if *found != archive.seal {
         format!(
             "this archive was sealed as {}, and its envelopes make {found}: some are missing, or others",
             archive.seal
