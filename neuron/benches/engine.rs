@@ -20,10 +20,10 @@
 mod baseline;
 #[path = "engine/grown.rs"]
 mod grown;
-#[path = "engine/processes.rs"]
-mod processes;
 #[path = "engine/integrity.rs"]
 mod integrity;
+#[path = "engine/processes.rs"]
+mod processes;
 #[path = "engine/steps.rs"]
 mod steps;
 #[path = "engine/table.rs"]

@@ -4,8 +4,8 @@
 //! transaction. Everything else here reads.
 
 mod append;
-mod as_of;
 mod archive;
+mod as_of;
 mod backend;
 mod commit;
 mod company;
@@ -36,9 +36,9 @@ use serde::Deserialize;
 use tokio::sync::watch;
 
 pub use append::{Append, Batch, Expectation};
-pub use as_of::AsOf;
 pub(crate) use archive::register;
 pub use archive::{Archive, Part};
+pub use as_of::AsOf;
 pub use fault::{Crash, Fault, Point};
 pub use memory::Memory;
 pub use observer::Observer;

@@ -3,6 +3,7 @@
 //! The form is written down in WIRE.md. An export is for every program that reads JSON; an archive is for the verbs of
 //! this one.
 
+mod input;
 mod line;
 mod read;
 mod write;

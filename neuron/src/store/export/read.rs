@@ -1,12 +1,12 @@
-use std::{
-    io::{BufRead, Read as _},
-    path::Path,
-};
+use std::{io::BufRead, path::Path};
 
 use data_encoding::BASE64;
 use serde::Serialize;
 
-use super::line::{ArtifactLine, ChunkLine, EnvelopeLine, Opening, Read, SchemaLine, Trailer, VERSION, Versioned};
+use super::{
+    input::{Lines, malformed, numbered},
+    line::{ArtifactLine, ChunkLine, EnvelopeLine, Opening, Read, SchemaLine, Trailer, VERSION, Versioned},
+};
 use crate::{
     Digest, DigestStream, ENVELOPE_CONTEXT, Envelope, Error, ErrorKind, Json, Result, Schema, SchemaRef, limits,
     store::{
@@ -46,13 +46,7 @@ pub struct Imported {
 /// version or root; [`ErrorKind::TooLarge`] for a line or a value above its bound; [`ErrorKind::Conflict`] if there is a
 /// file of that name; a kind of the disk. None of them leaves a file.
 pub fn import(read: impl BufRead, to: &Path, mut seen: impl FnMut(u64)) -> Result<Imported, Error> {
-    let mut lines = Lines {
-        read,
-        text: Vec::new(),
-        number: 0,
-        bytes: 0,
-        hash: Digest::stream(),
-    };
+    let mut lines = Lines::of(read);
     let opening = match lines.next()?.map(opens) {
         Some(opening) => opening.map_err(|error| lines.at(error))?,
         None => return Err(lines.bad("the file is empty: this is no export")),
@@ -87,55 +81,6 @@ pub fn import(read: impl BufRead, to: &Path, mut seen: impl FnMut(u64)) -> Resul
         return Err(lines.bad("something stands after the last line of the export"));
     }
     import.finish()
-}
-
-/// The lines of a file, one at a time.
-struct Lines<R> {
-    read: R,
-    text: Vec<u8>,
-    number: u64,
-    bytes: u64,
-    /// Of all lines before the one at hand, and then of that one too.
-    hash: DigestStream,
-}
-
-impl<R: BufRead> Lines<R> {
-    fn next(&mut self) -> Result<Option<&str>, Error> {
-        self.text.clear();
-        self.number += 1;
-        let most = limits::EXPORT_LINE_BYTES_MAX as u64;
-        let read = (&mut self.read).take(most + 1).read_until(b'\n', &mut self.text);
-        let read = read.map_err(|error| self.at(Error::from(error).context("the file cannot be read")))?;
-        if read == 0 {
-            return Ok(None);
-        }
-        if self.text.len() as u64 > most {
-            let why = format!("it has more than {most} bytes, which no line of an export has");
-            return Err(self.at(Error::new(ErrorKind::TooLarge, why)));
-        }
-        self.bytes += read as u64;
-        self.hash.update(&self.text);
-        let number = self.number;
-        let text = std::str::from_utf8(&self.text);
-        text.map(|text| Some(text.trim_end_matches('\n')))
-            .map_err(|_| numbered(number, malformed("it is no UTF-8 text")))
-    }
-
-    fn at(&self, error: Error) -> Error {
-        numbered(self.number, error)
-    }
-
-    fn bad(&self, why: &str) -> Error {
-        self.at(malformed(why))
-    }
-}
-
-fn numbered(number: u64, error: Error) -> Error {
-    error.context(format!("line {number} is refused"))
-}
-
-fn malformed(why: impl std::fmt::Display) -> Error {
-    Error::new(ErrorKind::Malformed, why)
 }
 
 fn parsed(line: &str) -> Result<Read<'_>, Error> {
@@ -431,7 +376,6 @@ impl Import {
         let store = Sqlite::open(sealed.path(), reading)?;
         let verified = verify::verify(&store).map_err(|error| located(&store, error, self.first))?;
         drop(store);
-        debug_assert_eq!(verified.envelopes, trailer.envelopes, "all that was read is there");
         sealed.finish()?;
         Ok(Imported { archive, verified })
     }

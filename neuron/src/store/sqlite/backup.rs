@@ -7,17 +7,10 @@ use rusqlite::{
     backup::{Backup, StepResult},
 };
 
-use super::{
-    connect::{self, Reach, Stamp},
-    fault::{At as _, failed},
-    fresh::Fresh,
-    open,
-    pool::Pool,
-    read::Reader,
-};
+use super::{chain, fault::failed, fresh::Fresh, open, pool::Pool};
 use crate::{
-    Error, ErrorKind, Result, limits,
-    store::{Copied, Progress, verify::Head},
+    Error, Result, limits,
+    store::{Copied, Progress},
 };
 
 /// Copies what stands now to a file that takes its name once it is whole.
@@ -38,7 +31,7 @@ pub(super) fn backup(pool: &Pool, from: &Path, to: &Path, progress: &mut dyn FnM
         });
         copy.map_err(|error| failed(fresh.path(), &error).context(format!("{} cannot be copied", from.display())))
     })?;
-    let head = head(fresh.path())?;
+    let head = chain::head(fresh.path())?;
     let bytes = fs::metadata(fresh.path())?.len();
     fresh.finish()?;
     Ok(Copied { head, bytes })
@@ -71,19 +64,5 @@ fn pages(from: &Connection, to: &mut Connection, progress: &mut dyn FnMut(Progre
             // A process that closes the store, or moves its log, holds it for a moment.
             _ => std::thread::sleep(Duration::from_millis(1)),
         }
-    }
-}
-
-/// The head of a store that nobody has open.
-fn head(path: &Path) -> Result<Head, Error> {
-    let stamp =
-        Stamp::of_still(path).ok_or_else(|| Error::new(ErrorKind::Io, format!("{} is gone", path.display())))?;
-    let reader = Reader::new(path.into(), connect::reader(path, Reach::Still(stamp)).at(path)?);
-    let (mut head, mut from) = (Head::default(), 1);
-    loop {
-        let ids = reader.ids(from, u64::MAX)?;
-        let Some((last, _)) = ids.last() else { return Ok(head) };
-        from = last + 1;
-        head = ids.iter().fold(head, |head, (_, id)| head.then(*id));
     }
 }

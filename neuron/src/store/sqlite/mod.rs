@@ -5,6 +5,7 @@
 //! with an index and snapshots, which may be deleted at any time.
 
 mod backup;
+mod chain;
 mod connect;
 mod content;
 mod core;
@@ -40,8 +41,8 @@ use tokio::sync::watch as channel;
 
 use self::{core::Core, write::Writer};
 use super::{
-    Archive, Batch, Copied, Manifest, Observer, Page, Progress, Range, Row, Select, Snapshot, Store, TopicSummary, commit::Committer,
-    missing_chunk, prefix::Prefix,
+    Archive, Batch, Copied, Manifest, Observer, Page, Progress, Range, Row, Select, Snapshot, Store, TopicSummary,
+    commit::Committer, missing_chunk, prefix::Prefix,
 };
 use crate::{Deferred, Digest, Error, ErrorKind, Millis, Receipt, Result, Schema, SchemaRef, Topic, limits};
 

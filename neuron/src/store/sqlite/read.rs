@@ -150,27 +150,6 @@ impl Reader {
         Ok(last.map_or((0, Millis(0)), |(pos, at)| (unsigned(pos), Millis(at))))
     }
 
-    pub(super) fn ids(&self, from: u64, to: u64) -> Result<Vec<(u64, Digest)>, Error> {
-        let mut statement =
-            self.prepare("SELECT pos, id FROM envelope WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos LIMIT ?3")?;
-        let limit = signed(limits::ID_PAGE_MAX as u64);
-        let mut rows = statement.query([signed(from), signed(to), limit]).at(&self.path)?;
-        let mut ids = Vec::new();
-        while let Some(row) = rows.next().at(&self.path)? {
-            let (pos, id): (i64, [u8; 32]) = (row.get(0).at(&self.path)?, row.get(1).at(&self.path)?);
-            ids.push((unsigned(pos), id.into()));
-        }
-        Ok(ids)
-    }
-
-    pub(super) fn count_before(&self, pos: u64) -> Result<u64, Error> {
-        let count: i64 = self
-            .prepare("SELECT count(*) FROM envelope WHERE pos < ?1")?
-            .query_row([signed(pos)], |row| row.get(0))
-            .at(&self.path)?;
-        Ok(unsigned(count))
-    }
-
     /// The interned number of a topic, if anything was ever written to it.
     pub(super) fn number(&mut self, topic: &Topic) -> Result<Option<i64>, Error> {
         if let Some(number) = self.names.numbers.get(topic) {
