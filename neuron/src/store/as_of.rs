@@ -8,7 +8,10 @@ use std::{
 use futures::future::BoxFuture;
 use tokio::sync::watch;
 
-use super::{Batch, Manifest, Observer, Page, Range, Row, Select, Snapshot, Store, TopicSummary, epoch_of};
+use super::{
+    Archive, Batch, Copied, Manifest, Observer, Page, Progress, Range, Row, Select, Snapshot, Store, TopicSummary,
+    epoch_of, verify::Head,
+};
 use crate::{Deferred, Digest, Error, ErrorKind, Millis, Receipt, Result, Schema, SchemaRef, Topic, topic::catalog};
 
 /// A store as it stood when `pos` was its last envelope: every question is answered as it was then, nothing can be
@@ -49,6 +52,17 @@ impl AsOf {
             self.pos
         );
         Error::new(ErrorKind::ReadOnly, why)
+    }
+
+    /// The head of what stood then.
+    fn chain(&self) -> Result<Head, Error> {
+        let (mut head, mut from) = (Head::default(), 1);
+        loop {
+            let ids = self.ids(from, self.pos)?;
+            let Some((last, _)) = ids.last() else { return Ok(head) };
+            from = last + 1;
+            head = ids.iter().fold(head, |head, (_, id)| head.then(*id));
+        }
     }
 
     /// The last row that was selected then.
@@ -184,8 +198,36 @@ impl Store for AsOf {
         Ok(snapshot.filter(|snapshot| snapshot.pos <= self.pos))
     }
 
+    fn ids(&self, from: u64, to: u64) -> Result<Vec<(u64, Digest)>, Error> {
+        self.store.ids(from, to.min(self.pos))
+    }
+
+    /// What an archive says, of as much of it as stood then.
+    fn archive(&self) -> Result<Option<Archive>, Error> {
+        let Some(mut archive) = self.store.archive()? else {
+            return Ok(None);
+        };
+        if self.pos < self.store.last()?.0 {
+            archive.part.to = self.pos;
+            archive.seal = self.chain()?;
+            if archive.part.topics.is_none() && archive.part.from == 1 {
+                archive.head = archive.seal;
+            }
+        }
+        Ok(Some(archive))
+    }
+
     fn sound(&self) -> Result<(), Error> {
         self.store.sound()
+    }
+
+    fn guarded(&self) -> Result<(), Error> {
+        self.store.guarded()
+    }
+
+    fn backup(&self, _to: &Path, _progress: &mut dyn FnMut(Progress)) -> Result<Copied, Error> {
+        let why = "a backup is of the store as it stands: export what stood then";
+        Err(Error::new(ErrorKind::Misuse, why))
     }
 
     /// None: no process works on the past, so nothing beside a file speaks of it.

@@ -7,7 +7,7 @@ use neuron::{
     ledger::Direction,
     limits,
     pipeline::Pipeline,
-    store::{Access, Memory, Options, Part, Range, Select, Sqlite, Store, export, verify},
+    store::{Access, AsOf, Memory, Options, Part, Range, Select, Sqlite, Store, export, verify},
 };
 use proptest::{
     collection::vec,
@@ -617,6 +617,17 @@ fn an_archive_that_has_lost_its_table_is_no_store_to_write_to() {
     .unwrap();
     let refusal = ledger.append_blocking(Append::of([plain(0, "more")])).unwrap_err();
     assert!(refusal.message().contains("sealed archive"), "{refusal}");
+}
+
+#[test]
+fn an_archive_as_it_stood_at_a_place_verifies_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("archive.db");
+    let whole = export::import(&sample()[..], &path, |_| {}).unwrap().verified.envelopes;
+    for pos in [0, 1, 4, whole] {
+        let then = AsOf::new(Arc::new(reading(&path)), pos).unwrap();
+        assert_eq!(verify::verify(&then).unwrap().envelopes, pos);
+    }
 }
 
 #[test]
