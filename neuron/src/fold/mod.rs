@@ -89,7 +89,7 @@ impl<S> Folded<S> {
     }
 }
 
-/// Two folds in one pass. Each sees what it selects, as it would alone.
+/// Two folds in one pass. Each sees what it selects, as it would alone; together they keep no snapshots.
 impl<A: Fold, B: Fold> Fold for (A, B) {
     type State = (A::State, B::State);
 
@@ -163,5 +163,9 @@ impl Fold for Count {
     fn apply(&self, state: &mut Self::State, envelope: &Envelope) -> Result<(), Error> {
         *state.entry(envelope.body.kind.clone()).or_default() += 1;
         Ok(())
+    }
+
+    fn snapshot(&self) -> Option<Codec<Self::State>> {
+        Some(Codec::new("count", 1))
     }
 }

@@ -258,6 +258,16 @@ impl<F: Fold> View<F> {
         }
     }
 
+    /// Folds in everything that stands by now, so far as this process knows of it.
+    ///
+    /// # Errors
+    /// As [`Ledger::fold`].
+    pub async fn now(&self) -> Result<&Self, Error> {
+        let to = *self.inner.ledger.0.store.tail().borrow();
+        self.inner.go_to(to).await?;
+        Ok(self)
+    }
+
     /// Looks at the state: it holds everything that was committed when the runtime last had a moment for it. The view
     /// does not go on while somebody looks, so this is to be brief.
     ///

@@ -93,7 +93,7 @@ impl Neuron {
         // What cannot be read back is for whoever knows its arguments; this program will not learn them.
         let mut unreadable = HashSet::new();
         loop {
-            for (id, name) in unfinished.read(oldest_first)? {
+            for (id, name) in unfinished.now().await?.read(oldest_first)? {
                 let entry = self.0.registry.get("orchestrator", &name);
                 let Some(entry) = entry.filter(|_| !self.0.is_live(&id) && !unreadable.contains(&id)) else {
                     continue;
