@@ -88,6 +88,16 @@ fn anonymous() -> f64 {
     line.trim().parse().unwrap_or(0.0)
 }
 
+/// Microseconds that this process has had of a processor: unlike time, whatever else the machine does.
+fn processor() -> f64 {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let used = threads.filter_map(|thread| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        text.split(' ').next()?.parse::<f64>().ok()
+    });
+    used.sum::<f64>() / 1000.0
+}
+
 /// What a child does: it begins the run and dies in it, or takes it up.
 async fn deed(path: &Path, deed: &str, id: &str) {
     if deed == "begin" {
@@ -103,7 +113,12 @@ async fn deed(path: &Path, deed: &str, id: &str) {
     assert_eq!(found.here.len(), 1, "{found:?}");
     assert_eq!(neuron.run(speech, STEPS).id(id).await.unwrap(), STEPS);
     let all = began.elapsed().as_micros();
-    println!("{opened} {} {all} {}", recovered - opened, anonymous());
+    println!(
+        "{opened} {} {all} {:.0} {}",
+        recovered - opened,
+        processor(),
+        anonymous()
+    );
 }
 
 fn child(path: &Path, deed: &str, id: &str) -> String {
@@ -112,8 +127,11 @@ fn child(path: &Path, deed: &str, id: &str) -> String {
     String::from_utf8(command.output().unwrap().stdout).unwrap()
 }
 
-/// Cuts a run off and takes it up: microseconds of opening, of finding, of all of it; KiB of memory.
-fn turn(path: &Path, id: &str) -> [f64; 4] {
+/// Microseconds of opening, of finding, of all of it, and of the processor; KiB of memory.
+type Figures = [f64; 5];
+
+/// Cuts a run off and takes it up.
+fn turn(path: &Path, id: &str) -> Figures {
     child(path, "begin", id);
     let said = child(path, "resume", id);
     let figures: Vec<f64> = said.split_whitespace().map(|figure| figure.parse().unwrap()).collect();
@@ -121,7 +139,7 @@ fn turn(path: &Path, id: &str) -> [f64; 4] {
 }
 
 /// The middle one of each figure.
-fn median(turns: &[[f64; 4]]) -> [f64; 4] {
+fn median(turns: &[Figures]) -> Figures {
     std::array::from_fn(|figure| {
         let mut all: Vec<f64> = turns.iter().map(|turn| turn[figure]).collect();
         all.sort_by(f64::total_cmp);
@@ -156,17 +174,18 @@ async fn main() {
         }
     }
     let figures = turns.map(|turns| median(&turns));
-    for ((rows, _), [opened, found, all, memory]) in stores.iter().zip(figures) {
+    for ((rows, _), [opened, found, all, processor, memory]) in stores.iter().zip(figures) {
         println!(
             "6 resume a run in a log of {rows}: open {opened:.0} µs, recover {found:.0} µs, to its end {all:.0} µs, \
-             {:.1} MiB anonymous",
+             of which {processor:.0} µs on a processor; {:.1} MiB anonymous",
             memory / 1024.0
         );
     }
     let [small, large] = figures;
     println!(
-        "6 cost ratio {:.2} (goal ≤ 1.2), memory ratio {:.2} (goal: constant)",
+        "6 ratio of time {:.2}, of the processor's {:.2} (goal ≤ 1.2); of memory {:.2} (goal: constant)",
         large[2] / small[2],
-        large[3] / small[3]
+        large[3] / small[3],
+        large[4] / small[4]
     );
 }
