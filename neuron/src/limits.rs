@@ -73,6 +73,15 @@ pub const WAL_BYTES_MAX: u64 = 16 << 20;
 pub const EXPORT_LINE_BYTES_MAX: usize = RECORD_BYTES_MAX + (64 << 10);
 /// Pages that a backup copies between two words on how far it has come.
 pub const BACKUP_STEP_PAGES: i32 = 1_024;
+/// Bytes of the write-ahead log from which on whoever appends waits until it is moved, unless a reader holds it: the disk
+/// does not keep up.
+pub const WAL_RUN_AHEAD_BYTES_MAX: u64 = 4 * WAL_BYTES_MAX;
+/// Bytes of the write-ahead log that the writer moves itself, between two commits: a moment's work.
+pub const WAL_REST_BYTES_MAX: u64 = 1 << 20;
+/// Bytes that the file of the write-ahead log keeps when it begins anew; what a reader has made it grow beyond is cut.
+pub const WAL_KEPT_BYTES_MAX: u64 = 64 << 20;
+/// How often it is looked whether a reader that holds the write-ahead log has ended.
+pub const WAL_LOOK: Duration = Duration::from_secs(1);
 /// How long a reader waits for another process that recovers or closes the file.
 pub const READ_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How often a reading that met the file as another process was closing or recovering it is tried again, a little later

@@ -45,7 +45,7 @@ pub use observer::Observer;
 pub use row::{Page, Range, Row, Select};
 pub(crate) use seal::INJECTED;
 pub use snapshot::Snapshot;
-pub use sqlite::{Access, Durability, Options, Sqlite};
+pub use sqlite::{Access, Durability, Options, Sqlite, Wal};
 
 use crate::{
     Deferred, Digest, Envelope, Error, ErrorKind, Millis, Receipt, Result, Schema, SchemaRef, Topic, topic::catalog,
@@ -283,6 +283,10 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         let _ = (to, progress);
         let why = "a store in memory has no file to copy: export it";
         Err(Error::new(ErrorKind::Misuse, why))
+    }
+    /// Its write-ahead log, if it has one.
+    fn wal(&self) -> Option<Wal> {
+        None
     }
     /// The file, if there is one.
     fn path(&self) -> Option<&Path>;

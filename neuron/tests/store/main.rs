@@ -8,6 +8,7 @@
 )]
 
 mod archiving;
+mod busy;
 mod conforming;
 mod copying;
 mod grouping;
@@ -16,6 +17,7 @@ mod opening;
 mod sharing;
 mod side;
 mod verifying;
+mod wal;
 
 use std::{collections::BTreeMap, fs, path::Path};
 

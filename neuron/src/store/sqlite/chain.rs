@@ -37,7 +37,10 @@ impl Reader {
 pub(super) fn head(path: &Path) -> Result<Head, Error> {
     let stamp =
         Stamp::of_still(path).ok_or_else(|| Error::new(ErrorKind::Io, format!("{} is gone", path.display())))?;
-    let reader = Reader::new(path.into(), connect::reader(path, Reach::Still(stamp)).at(path)?);
+    let reader = Reader::new(
+        path.into(),
+        connect::reader(path, Reach::Still(stamp), limits::READ_WAIT_MAX).at(path)?,
+    );
     let (mut head, mut from) = (Head::default(), 1);
     loop {
         let ids = reader.ids(from, u64::MAX)?;

@@ -1,7 +1,13 @@
 //! How connections to the file are made. The file itself is never opened outside SQLite: closing any descriptor of it
 //! would drop the locks that SQLite holds in this process.
 
-use std::{fmt::Write as _, fs, io, os::unix::ffi::OsStrExt as _, path::Path, time::SystemTime};
+use std::{
+    fmt::Write as _,
+    fs, io,
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
+    time::{Duration, SystemTime},
+};
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
@@ -67,13 +73,13 @@ pub(super) fn sync_log(path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The connection that writes.
-pub(super) fn writer(path: &Path, durability: Durability) -> rusqlite::Result<Connection> {
+/// The connection that writes. Its opening waits so long for another that recovers or closes the file.
+pub(super) fn writer(path: &Path, durability: Durability, wait: Duration) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
-    connection.busy_timeout(limits::READ_WAIT_MAX)?;
+    connection.busy_timeout(wait.min(limits::READ_WAIT_MAX))?;
     prepare(&connection)?;
     let level = match durability {
         Durability::PowerLoss => "FULL",
@@ -84,17 +90,23 @@ pub(super) fn writer(path: &Path, durability: Durability) -> rusqlite::Result<Co
         "{TIDY} PRAGMA synchronous = {level}; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON;"
     ))?;
     connection.query_row("PRAGMA wal_autocheckpoint = 0", [], |_| Ok(()))?;
+    // Cut when it begins anew: after a reader has kept it growing.
+    connection.query_row(
+        &format!("PRAGMA journal_size_limit = {}", limits::WAL_KEPT_BYTES_MAX),
+        [],
+        |_| Ok(()),
+    )?;
     // From here on whoever waits does so by itself, and can say for whom.
-    connection.busy_timeout(std::time::Duration::ZERO)?;
+    connection.busy_timeout(Duration::ZERO)?;
     Ok(connection)
 }
 
-/// A connection that reads.
-pub(super) fn reader(path: &Path, reach: Reach) -> rusqlite::Result<Connection> {
+/// A connection that reads, and waits so long for another that recovers or closes the file.
+pub(super) fn reader(path: &Path, reach: Reach, wait: Duration) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let with = |options: &str| {
         let connection = Connection::open_with_flags(uri(path, options), flags)?;
-        connection.busy_timeout(limits::READ_WAIT_MAX)?;
+        connection.busy_timeout(wait.min(limits::READ_WAIT_MAX))?;
         prepare(&connection)?;
         // The file is opened by the first statement that needs it.
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;

@@ -16,6 +16,7 @@ use super::{
     pool::Pool,
     sealed,
     side::Side,
+    wal::Log,
     watch::{self, Watch},
     write::Writer,
 };
@@ -35,6 +36,8 @@ pub(super) struct Core {
     pub(super) side: Side,
     pub(super) tail: channel::Sender<u64>,
     pub(super) committer: Option<Arc<Committer<Writer>>>,
+    /// The write-ahead log, where this process writes.
+    pub(super) log: Option<Arc<Log>>,
     pub(super) observers: Arc<Observers>,
     /// Why nobody may write to the file.
     pub(super) refusal: Option<Error>,
@@ -45,13 +48,13 @@ impl Core {
         let guard = guard(path, &options)?;
         open::checked(path, &options, Sight::Steady)?;
         let path: Arc<Path> = path.into();
-        let refusal = Pool::new(path.clone(), false).read(|reader| {
+        let refusal = Pool::new(path.clone(), false, options.wait).read(|reader| {
             let root = open::root(&path, &reader.connection)?;
             Ok(open::other_root(&path, root).or(sealed::refusal(&path, &reader.connection)?))
         })?;
         let writes = options.access != Access::Read && refusal.is_none();
-        let committer = writes.then(|| committer(&path, &options)).transpose()?;
-        let pool = Pool::new(path.clone(), writes);
+        let (committer, log) = writes.then(|| committer(&path, &options)).transpose()?.unzip();
+        let pool = Pool::new(path.clone(), writes, options.wait);
         let (last, _) = pool.read(|reader| reader.last())?;
         let tail = match &committer {
             Some(committer) => committer.tail().clone(),
@@ -71,6 +74,7 @@ impl Core {
             pool,
             tail,
             committer,
+            log,
             observers,
             refusal,
         })
@@ -89,13 +93,14 @@ fn guard(path: &Path, options: &Options) -> Result<Option<Lock>, Error> {
     Ok(Some(lock))
 }
 
-fn committer(path: &Arc<Path>, options: &Options) -> Result<Arc<Committer<Writer>>, Error> {
+fn committer(path: &Arc<Path>, options: &Options) -> Result<(Arc<Committer<Writer>>, Arc<Log>), Error> {
     let lock = Lock::of_writers(path)?;
-    let connection = connect::writer(path, options.durability).at(path)?;
-    let writer = Writer::new(path.clone(), connection, lock, options.wait)?;
+    let connection = connect::writer(path, options.durability, options.wait).at(path)?;
+    let log = Arc::new(Log::new(path.clone(), options.durability, &connection).at(path)?);
+    let writer = Writer::new(connection, lock, options.wait, log.clone())?;
     let committer = Committer::new(writer, options.clock.clone(), options.fault.clone(), 0);
     committer.start_standby()?;
-    Ok(committer)
+    Ok((committer, log))
 }
 
 impl Drop for Core {

@@ -9,6 +9,11 @@ use crate::{Error, ErrorKind, Result};
 /// Turns a refusal of SQLite into an error that names the file and what to do.
 pub(super) fn failed(path: &Path, error: &rusqlite::Error) -> Error {
     let file = path.display();
+    if is_busy(error) {
+        // What SQLite says of it ("database is locked") helps nobody.
+        let why = format!("another program holds {file}: let it finish, then try again");
+        return Error::new(ErrorKind::Busy, why);
+    }
     let (kind, what) = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => (
             ErrorKind::Full,
@@ -17,10 +22,6 @@ pub(super) fn failed(path: &Path, error: &rusqlite::Error) -> Error {
         Some(ErrorCode::ReadOnly) => (
             ErrorKind::ReadOnly,
             format!("{file} can only be read: check its permissions and those of its folder"),
-        ),
-        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed) => (
-            ErrorKind::Busy,
-            format!("another program holds {file}: let it finish, then try again"),
         ),
         Some(ErrorCode::NotADatabase) => (
             ErrorKind::NotAStore,

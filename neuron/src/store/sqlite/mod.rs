@@ -26,6 +26,7 @@ mod sealed;
 mod sealing;
 mod side;
 mod transact;
+mod wal;
 mod watch;
 mod write;
 
@@ -38,6 +39,7 @@ use futures::future::BoxFuture;
 pub use options::{Access, Durability, Options};
 pub(super) use sealing::Sealing;
 use tokio::sync::watch as channel;
+pub use wal::Wal;
 
 use self::{core::Core, write::Writer};
 use super::{
@@ -288,6 +290,11 @@ impl Store for Sqlite {
 
     fn backup(&self, to: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Copied, Error> {
         backup::backup(&self.core.pool, &self.core.path, to, progress)
+    }
+
+    fn wal(&self) -> Option<Wal> {
+        let look = || Wal::of(&self.core.path);
+        Some(self.core.log.as_ref().map_or_else(look, |log| log.look()))
     }
 
     fn path(&self) -> Option<&Path> {

@@ -25,14 +25,17 @@ pub(super) struct Pool {
     path: Arc<Path>,
     /// This process writes to the file too.
     writes: bool,
+    /// How long a reading waits for another process that recovers or closes the file.
+    wait: Duration,
     free: Mutex<Vec<Lent>>,
 }
 
 impl Pool {
-    pub(super) fn new(path: Arc<Path>, writes: bool) -> Self {
+    pub(super) fn new(path: Arc<Path>, writes: bool, wait: Duration) -> Self {
         Self {
             path,
             writes,
+            wait,
             free: Mutex::default(),
         }
     }
@@ -91,7 +94,7 @@ impl Pool {
         }
         let mut reach = self.reach();
         loop {
-            match connect::reader(&self.path, reach) {
+            match connect::reader(&self.path, reach, self.wait) {
                 Ok(connection) => {
                     let reader = Reader::new(self.path.clone(), connection);
                     return Ok(Lent { reader, reach });

@@ -37,7 +37,7 @@ impl Watch {
         let stop = Arc::<Stop>::default();
         let asked = stop.clone();
         // A pool of its own, so that it always looks through the same connection.
-        let pool = Pool::new(path, writes);
+        let pool = Pool::new(path, writes, limits::READ_WAIT_MAX);
         let thread = std::thread::Builder::new()
             .name("neuron-watch".into())
             .spawn(move || look(&asked, &pool, &tail, &observers))?;

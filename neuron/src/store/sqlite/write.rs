@@ -1,23 +1,15 @@
 //! The one write connection of a process.
 
-use std::{
-    collections::HashMap,
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
 
 use rusqlite::Connection;
 
 use super::{
     fault::{At as _, is_busy},
     lock::{Lock, Patience},
-    number::unsigned,
+    wal::{Log, Mover},
 };
-use crate::{Error, Millis, Result, Topic, envelope::Kind, limits, store::backend::Backend};
+use crate::{Error, Millis, Result, Topic, envelope::Kind, store::backend::Backend};
 
 /// Where a topic stands: its interned number, none before its first envelope, and its last `seq`.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +39,8 @@ enum Begun {
 /// The write connection, the lock beside the file, and what is cached of both.
 #[derive(Debug)]
 pub(super) struct Writer {
+    /// Ends first: the connection of the writer is the last one to close the file.
+    mover: Mover,
     path: Arc<Path>,
     connection: Connection,
     lock: Lock,
@@ -58,24 +52,20 @@ pub(super) struct Writer {
     dirty: bool,
     /// SQLite refused a write: the transaction may be half done, or gone, and must not be committed.
     failed: Option<Error>,
-    /// Pages in the write-ahead log, as the last commit left it.
-    pages: Arc<AtomicU64>,
-    pages_max: u64,
+    log: Arc<Log>,
 }
 
 impl Writer {
-    pub(super) fn new(path: Arc<Path>, mut connection: Connection, lock: Lock, wait: Duration) -> Result<Self, Error> {
-        let pages = Arc::new(AtomicU64::new(0));
-        let counted = pages.clone();
+    pub(super) fn new(mut connection: Connection, lock: Lock, wait: Duration, log: Arc<Log>) -> Result<Self, Error> {
+        let (counted, path) = (log.clone(), log.path().clone());
         let count = move |_: &mut rusqlite::hooks::Wal, count: i32| {
-            counted.store(u64::try_from(count).unwrap_or(0), Ordering::Relaxed);
+            counted.grew_to(u64::try_from(count).unwrap_or(0));
             Ok(())
         };
         connection.wal_hook(Some(count)).at(&path)?;
-        let page: i64 = connection
-            .query_row("PRAGMA page_size", [], |row| row.get(0))
-            .at(&path)?;
         Ok(Self {
+            mover: Mover::new(log.clone()),
+            path,
             connection,
             lock,
             wait,
@@ -83,9 +73,7 @@ impl Writer {
             version: None,
             dirty: false,
             failed: None,
-            pages,
-            pages_max: limits::WAL_BYTES_MAX / unsigned(page).max(512),
-            path,
+            log,
         })
     }
 
@@ -203,15 +191,14 @@ impl Backend for Writer {
     }
 
     fn rest(&mut self) {
-        if self.pages.load(Ordering::Relaxed) < self.pages_max {
-            return;
-        }
-        // What stands in the write-ahead log is durable there; a checkpoint that fails is tried again after a commit.
-        let moved = self
-            .connection
-            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-        if let Err(error) = moved {
-            tracing::warn!(file = %self.path.display(), %error, "the write-ahead log could not be moved into the store");
+        if self.log.is_due() {
+            let lock = &mut self.lock;
+            self.mover.advance(&self.connection, |finish| {
+                if lock.try_take().is_ok_and(|taken| taken) {
+                    finish();
+                    lock.release();
+                }
+            });
         }
     }
 }
