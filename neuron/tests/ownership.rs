@@ -136,3 +136,100 @@ async fn a_name_whose_release_failed_is_claimed_again_under_a_new_epoch() {
     assert_eq!((again.epoch, again.from), (2, Takeover::Own));
     assert_eq!(owner.claim("run:a").await.unwrap(), again);
 }
+
+#[tokio::test]
+async fn a_name_that_is_handed_over_has_its_new_owner_at_once_and_nobody_comes_between() {
+    let ledger = ledger();
+    ledger
+        .declare(&Pattern::new("notes").unwrap(), Contract::Durable, &Author::cli())
+        .await
+        .unwrap();
+    let note = || Draft::new(Topic::new("notes").unwrap(), Author::cli(), "note").unwrap();
+    let (first, second, third) = (join(&ledger), join(&ledger), join(&ledger));
+    let old = first.claim("run:a").await.unwrap();
+    assert_eq!(first.hand_over("run:a", second.incarnation()).await.unwrap(), 2);
+    let stale = ledger.append(Append::of([note()]).owner("run:a", old.epoch)).await;
+    assert_eq!(stale.unwrap_err().kind(), ErrorKind::Fenced);
+    for other in [&first, &third] {
+        assert_eq!(other.claim("run:a").await.unwrap_err().kind(), ErrorKind::Busy);
+    }
+    let claimed = second.claim("run:a").await.unwrap();
+    assert_eq!((claimed.epoch, claimed.from), (2, Takeover::HandedOver));
+    assert_eq!(second.claim("run:a").await.unwrap().from, Takeover::Own);
+    ledger.append(Append::of([note()]).owner("run:a", 2)).await.unwrap();
+    second.release("run:a").await.unwrap();
+    assert_eq!(third.claim("run:a").await.unwrap().epoch, 3);
+}
+
+#[tokio::test]
+async fn a_name_is_handed_over_only_by_its_owner_and_only_to_the_living() {
+    let ledger = ledger();
+    let (first, second, dead) = (join(&ledger), join(&ledger), join(&ledger));
+    let gone = dead.incarnation().to_owned();
+    drop(dead);
+    let error = first.hand_over("run:a", second.incarnation()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Misuse);
+    first.claim("run:a").await.unwrap();
+    let error = first.hand_over("run:a", &gone).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(
+        error.to_string().contains(&gone) && error.to_string().contains("run:a"),
+        "{error}"
+    );
+    assert_eq!(first.hand_over("run:a", first.incarnation()).await.unwrap(), 1);
+    // One that dies before it takes what it was given is taken over like any other.
+    first.hand_over("run:a", second.incarnation()).await.unwrap();
+    drop(second);
+    let claimed = first.claim("run:a").await.unwrap();
+    assert_eq!((claimed.epoch, claimed.from), (3, Takeover::Dead));
+}
+
+#[tokio::test]
+async fn a_name_that_was_abandoned_is_claimed_again_under_a_new_epoch() {
+    let ledger = ledger();
+    let owner = join(&ledger);
+    owner.claim("run:a").await.unwrap();
+    owner.abandon("run:a");
+    let again = owner.claim("run:a").await.unwrap();
+    assert_eq!((again.epoch, again.from), (2, Takeover::Own));
+    assert_eq!(join(&ledger).claim("run:a").await.unwrap_err().kind(), ErrorKind::Busy);
+}
+
+/// Descriptors of this process that lead into a folder.
+fn descriptors(folder: &Path) -> usize {
+    let open = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    open.filter(|entry| fs::read_link(entry.path()).is_ok_and(|path| path.starts_with(folder)))
+        .count()
+}
+
+#[test]
+fn slots_of_the_dead_are_removed_by_who_joins_and_no_descriptor_outlives_its_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("slots.db");
+    let slots = folder.path().join("slots.db.owners");
+    let ledger = Ledger::open(&store, Options::default()).unwrap();
+    fs::create_dir_all(&slots).unwrap();
+    // What a killed process leaves: a slot that nobody holds.
+    fs::write(slots.join("1-00112233445566aa"), "0000000001 00000000000000000007\n").unwrap();
+    let living = hang(&store, "1-ffeeddccbbaa9988");
+    fs::write(slots.join("notes.txt"), "not a slot").unwrap();
+    for _ in 0..50 {
+        let owner = join(&ledger);
+        let peers = owner.peers();
+        assert_eq!(peers.len(), 2, "{peers:?}");
+        assert!(
+            peers
+                .iter()
+                .any(|peer| peer.incarnation == "1-ffeeddccbbaa9988" && peer.pid == 1)
+        );
+        assert!(descriptors(&slots) <= 2 + 1);
+    }
+    drop(living);
+    let owner = join(&ledger);
+    let left: Vec<_> = fs::read_dir(&slots)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert!(left.len() == 2 && left.contains(&"notes.txt".into()), "{left:?}");
+    drop(owner);
+}

@@ -502,6 +502,60 @@ async fn a_run_that_the_disk_stopped_goes_on_under_a_new_epoch_and_what_it_left_
 }
 
 #[tokio::test]
+async fn every_envelope_that_a_run_writes_is_written_under_an_epoch() {
+    let latch = Arc::new(Latch::default());
+    let neuron = Neuron::builder().state(latch.clone()).memory().await.unwrap();
+    latch.leave.notify_one();
+    neuron.run(waiting, ()).id("r").await.unwrap();
+    let mut written = 0;
+    for envelope in neuron.ledger().read(Select::All).envelopes() {
+        let envelope = envelope.unwrap();
+        // Leases are what epochs come from, and an order is anybody's.
+        if !envelope.topic.as_str().starts_with('$') && !envelope.topic.as_str().ends_with(".control") {
+            let epoch = envelope.headers.decode::<u64>("epoch");
+            assert_eq!(epoch, Some(1), "{} on {}", envelope.body.kind, envelope.topic);
+            written += 1;
+        }
+    }
+    assert!(written > 5);
+}
+
+/// Panics in one commit, counted from when it is set.
+#[derive(Debug, Default)]
+struct Slip(AtomicUsize);
+
+impl Fault for Slip {
+    fn at(&self, point: Point) -> Result<(), Error> {
+        let left = self.0.load(Ordering::SeqCst);
+        if point == Point::BeforeCommit && left > 0 {
+            self.0.store(left - 1, Ordering::SeqCst);
+            assert!(left > 1, "a slip of the store");
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_run_whose_driver_panicked_is_no_longer_counted_as_going_on_and_recover_takes_it_up() {
+    let (latch, slip) = (Arc::new(Latch::default()), Arc::new(Slip::default()));
+    let builder = Neuron::builder().state(latch.clone()).fault(slip.clone());
+    let neuron = builder.memory().await.unwrap();
+    // Its claim, its creation, and then what its driver lays on the board.
+    slip.0.store(3, Ordering::SeqCst);
+    let panicked = neuron.run(waiting, ()).id("r").await.unwrap_err();
+    assert_eq!(panicked.kind(), ErrorKind::Panicked);
+    assert_eq!(number(&neuron, "orchestration.created"), 1);
+    let id = RunId::new("r").unwrap();
+    assert_eq!(neuron.recover().await.unwrap().here, [id]);
+    latch.entered.notified().await;
+    latch.leave.notify_one();
+    neuron.run(waiting, ()).id("r").await.unwrap();
+    // Whatever the first driver has left behind is fenced.
+    assert_eq!(neuron.ledger().store().epoch("run:r").unwrap(), 2);
+    assert_eq!(number(&neuron, "step.completed"), 2);
+}
+
+#[tokio::test]
 async fn a_cancelled_token_fails_what_depends_on_it_and_the_run_goes_on() {
     let latch = Arc::new(Latch::default());
     let neuron = Neuron::builder().state(latch.clone()).memory().await.unwrap();

@@ -12,6 +12,7 @@ mod crash;
 mod crash_consumer;
 mod crash_store;
 mod laws;
+mod leases;
 mod macros;
 mod process;
 mod repo_review;

@@ -213,6 +213,15 @@ impl Ownership {
         self.held().remove(name);
     }
 
+    /// Lets go of a name without a word on the log, as whoever worked under it may still write: the next claim of this
+    /// process gets a new epoch, which fences that. Others wait for the end of this process.
+    pub fn abandon(&self, name: &str) {
+        let held = self.held().remove(name);
+        if let Some(epoch) = held {
+            self.left().insert(name.into(), epoch);
+        }
+    }
+
     /// Gives a name back. If that cannot be written, others wait for the end of this process, while a new claim of this
     /// one gets a new epoch.
     ///

@@ -34,6 +34,13 @@ pub(crate) struct Live {
     pub(crate) end: watch::Receiver<Option<End>>,
 }
 
+impl Live {
+    /// Whether somebody still works on it: not once its driver has panicked.
+    pub(crate) fn is_driven(&self) -> bool {
+        self.end.has_changed().is_ok()
+    }
+}
+
 impl Engine {
     pub(crate) fn runs(&self) -> MutexGuard<'_, HashMap<RunId, Live>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
