@@ -24,6 +24,7 @@ mod snapshot;
 mod sqlite;
 mod standby;
 pub mod verify;
+mod wal;
 
 use std::{
     fmt,
@@ -45,7 +46,8 @@ pub use observer::Observer;
 pub use row::{Page, Range, Row, Select};
 pub(crate) use seal::INJECTED;
 pub use snapshot::Snapshot;
-pub use sqlite::{Access, Durability, Options, Sqlite, Wal};
+pub use sqlite::{Access, Durability, Options, Sqlite};
+pub use wal::Wal;
 
 use crate::{
     Deferred, Digest, Envelope, Error, ErrorKind, Millis, Receipt, Result, Schema, SchemaRef, Topic, topic::catalog,

@@ -72,6 +72,12 @@ fn reads(store: &Sqlite) -> Vec<Result<(), Error>> {
     ]
 }
 
+fn all_served(outcomes: Vec<Result<(), Error>>) {
+    for outcome in outcomes {
+        outcome.unwrap();
+    }
+}
+
 #[test]
 fn while_another_program_writes_reading_goes_on_and_every_append_names_it() {
     for begin in ["BEGIN IMMEDIATE", "BEGIN EXCLUSIVE"] {
@@ -84,15 +90,15 @@ fn while_another_program_writes_reading_goes_on_and_every_append_names_it() {
         for outcome in writes(&store) {
             is_told(&path, &outcome.unwrap_err());
         }
-        reads(&store).into_iter().for_each(|outcome| outcome.unwrap());
+        all_served(reads(&store));
         // Who opens it meanwhile can read it too.
         for access in [Access::Create, Access::Write, Access::Read] {
             let other = Sqlite::open_apart(&path, options(access)).unwrap();
-            reads(&other).into_iter().for_each(|outcome| outcome.unwrap());
+            all_served(reads(&other));
         }
         let before = rows(&store).len();
         shell.execute_batch("ROLLBACK").unwrap();
-        writes(&store).into_iter().for_each(|outcome| outcome.unwrap());
+        all_served(writes(&store));
         assert_eq!(rows(&store).len(), before + 2);
     }
 }
@@ -111,7 +117,7 @@ fn a_program_that_lets_nobody_in_is_named_by_every_opening() {
     }
     drop(shell);
     let store = Sqlite::open_apart(&path, options(Access::Create)).unwrap();
-    writes(&store).into_iter().for_each(|outcome| outcome.unwrap());
+    all_served(writes(&store));
 }
 
 #[test]
@@ -133,8 +139,8 @@ fn a_program_that_moves_the_log_into_the_file_without_end_holds_up_no_append() {
             }
         });
         for _ in 0..50 {
-            writes(&store).into_iter().for_each(|outcome| outcome.unwrap());
-            reads(&store).into_iter().for_each(|outcome| outcome.unwrap());
+            all_served(writes(&store));
+            all_served(reads(&store));
         }
         end.send(()).unwrap();
     });

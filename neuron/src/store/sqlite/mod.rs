@@ -39,11 +39,10 @@ use futures::future::BoxFuture;
 pub use options::{Access, Durability, Options};
 pub(super) use sealing::Sealing;
 use tokio::sync::watch as channel;
-pub use wal::Wal;
 
 use self::{core::Core, write::Writer};
 use super::{
-    Archive, Batch, Copied, Manifest, Observer, Page, Progress, Range, Row, Select, Snapshot, Store, TopicSummary,
+    Archive, Batch, Copied, Manifest, Observer, Page, Progress, Range, Row, Select, Snapshot, Store, TopicSummary, Wal,
     commit::Committer, missing_chunk, prefix::Prefix,
 };
 use crate::{Deferred, Digest, Error, ErrorKind, Millis, Receipt, Result, Schema, SchemaRef, Topic, limits};
@@ -293,7 +292,7 @@ impl Store for Sqlite {
     }
 
     fn wal(&self) -> Option<Wal> {
-        let look = || Wal::of(&self.core.path);
+        let look = || wal::of_file(&self.core.path);
         Some(self.core.log.as_ref().map_or_else(look, |log| log.look()))
     }
 

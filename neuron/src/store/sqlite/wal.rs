@@ -12,7 +12,7 @@ use std::{
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread::JoinHandle,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use rusqlite::Connection;
@@ -22,29 +22,7 @@ use super::{
     number::unsigned,
     options::Durability,
 };
-use crate::limits;
-
-/// The write-ahead log of a store, as this process sees it.
-///
-/// ```
-/// use neuron::store::{Options, Sqlite, Store as _};
-/// # let folder = tempfile::tempdir()?;
-/// let store = Sqlite::open(folder.path().join("notes.db"), Options::default())?;
-/// let wal = store.wal().unwrap_or_default();
-/// assert_eq!((wal.held_bytes, wal.held_for), (0, None));
-/// # Ok::<(), neuron::BoxError>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Wal {
-    /// Bytes of its file.
-    pub bytes: u64,
-    /// Bytes that could not be moved into the store at the last try, because somebody still reads an older state. Known
-    /// only where the store is open for writing.
-    pub held_bytes: u64,
-    /// For how long such a reader has been seen.
-    pub held_for: Option<Duration>,
-}
+use crate::{limits, store::Wal};
 
 /// What is known of the log; shared by the writer, the thread that moves it, and whoever asks.
 #[derive(Debug)]
@@ -124,7 +102,7 @@ impl Log {
         Wal {
             held_bytes: held.map_or(0, |held| held.pages * self.page_bytes),
             held_for: held.map(|held| held.since.elapsed()),
-            ..Wal::of(&self.path)
+            ..of_file(&self.path)
         }
     }
 
@@ -181,13 +159,11 @@ impl Log {
     }
 }
 
-impl Wal {
-    /// What the file itself tells.
-    pub(super) fn of(store: &Path) -> Self {
-        Self {
-            bytes: fs::metadata(log_of(store)).map_or(0, |metadata| metadata.len()),
-            ..Self::default()
-        }
+/// What the file itself tells.
+pub(super) fn of_file(store: &Path) -> Wal {
+    Wal {
+        bytes: fs::metadata(log_of(store)).map_or(0, |metadata| metadata.len()),
+        ..Wal::default()
     }
 }
 
