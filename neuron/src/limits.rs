@@ -120,6 +120,9 @@ pub const CACHED_HEADS_MAX: usize = 100_000;
 pub const CACHED_VALIDATORS_MAX: usize = 1_024;
 /// The wait before the second attempt of a step that names none: long enough for a busy service, short to a person.
 pub const BACKOFF_MIN: Duration = Duration::from_millis(100);
+/// How often a body that waits for a moment on the log looks at the clock of the wall: after a machine was suspended, its
+/// timers fire at most so late. Seldom enough that a hundred thousand sleeping bodies are no load.
+pub const CLOCK_LOOK: Duration = Duration::from_secs(5);
 /// The longest wait between two attempts of a step, unless its failure asks for a longer one.
 pub const BACKOFF_MAX: Duration = Duration::from_mins(1);
 /// How deep steps that run alone are polled by the body that awaits them, without a task of their own; beyond it each

@@ -10,13 +10,23 @@ use futures::future::{self, BoxFuture};
 use tokio::time::Instant;
 
 use super::{Committed, Content, History, Journal, Record, Ruling, Then};
-use crate::{Digest, Error, ErrorKind, Json, Millis, Result, vocabulary::step::StepProgressed};
+use crate::{Clock, Digest, Error, ErrorKind, Json, Millis, Result, vocabulary::step::StepProgressed};
 
 /// A log in memory, for plain tests of bodies: nothing outlives it, and a step in doubt fails.
 #[derive(Debug)]
 pub struct MemoryJournal {
-    epoch: Instant,
+    clock: Arc<dyn Clock>,
     inner: Mutex<Inner>,
+}
+
+/// A clock of the wall that goes with the monotonic one, from its making on.
+#[derive(Debug)]
+struct Running(Instant);
+
+impl Clock for Running {
+    fn now(&self) -> Millis {
+        Millis(0).plus(self.0.elapsed() + Duration::from_millis(1))
+    }
 }
 
 #[derive(Default)]
@@ -36,14 +46,19 @@ impl fmt::Debug for Inner {
 
 impl Default for MemoryJournal {
     fn default() -> Self {
-        Self {
-            epoch: Instant::now(),
-            inner: Mutex::default(),
-        }
+        Self::with_clock(Arc::new(Running(Instant::now())))
     }
 }
 
 impl MemoryJournal {
+    /// An empty log that goes by this clock of the wall.
+    pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            clock,
+            inner: Mutex::default(),
+        }
+    }
+
     /// What a crash right after record `count` would have left.
     #[must_use]
     pub fn cut(&self, count: usize) -> Self {
@@ -54,7 +69,7 @@ impl MemoryJournal {
             ..Inner::default()
         };
         Self {
-            epoch: self.epoch,
+            clock: self.clock.clone(),
             inner: Mutex::new(inner),
         }
     }
@@ -146,7 +161,7 @@ impl Journal for MemoryJournal {
     }
 
     fn now(&self) -> Millis {
-        Millis(0).plus(self.epoch.elapsed() + Duration::from_millis(1))
+        self.clock.now()
     }
 
     fn ruling(&self, key: &str, _: u64) -> BoxFuture<'static, Result<Ruling, Error>> {

@@ -1,4 +1,4 @@
-use std::{any::Any, collections::HashMap, fmt, sync::Arc};
+use std::{any::Any, collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use serde::de::DeserializeOwned;
 
@@ -42,6 +42,8 @@ pub(crate) struct Known {
     /// The `pos` of the last end of an attempt that was no answer.
     pub(crate) attempted: u64,
     pub(crate) retry_at: Option<Millis>,
+    /// How long its last failure asked to wait.
+    pub(crate) retry_wait: Option<Duration>,
     /// The `pos` of a doubt that is not settled.
     pub(crate) doubted: Option<u64>,
     /// The `pos` at which it was held because another `once` call of its name is on the log.
@@ -264,6 +266,7 @@ impl Known {
         self.attempts = self.attempts.max(word.attempt);
         self.attempted = pos;
         self.retry_at = word.retry_at;
+        self.retry_wait = word.error.wait();
         self.open = 0;
     }
 

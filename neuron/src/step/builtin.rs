@@ -2,7 +2,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 
-use super::halt::{Halt, held};
+use super::{
+    deadline,
+    halt::{Halt, held},
+};
 use crate::{
     Error, Json, Payload, Result,
     def::{Ran, recorded},
@@ -51,7 +54,7 @@ async fn fire(home: &Arc<Scope>, key: &Arc<str>, time: Duration) -> Result<(), E
             .append(Record::of(home.id(), key, &started)?, Box::new(|_| {}))
             .await?;
     }
-    tokio::time::sleep(journal.now().until(deadline)).await;
+    deadline::passed(&**journal, deadline, time).await;
     let fired = TimerFired {
         scope,
         key: key.to_string(),

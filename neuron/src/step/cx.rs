@@ -81,7 +81,9 @@ impl Cx {
         self.scope.runtime().shared().get()
     }
 
-    /// Waits. The timer is on the log: a restart waits for the rest. A step that is attempted again waits again.
+    /// Waits. The timer is on the log, as a moment of the wall: a restart waits for the rest, and a machine that was
+    /// suspended or off finds that it has passed. A clock that is set back makes nobody wait longer than `time`. A step
+    /// that is attempted again waits again.
     pub fn sleep(&self, time: Duration) -> Answer<'_, ()> {
         Answer::new(timer(&self.scope, time))
     }

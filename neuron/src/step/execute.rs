@@ -5,6 +5,7 @@ use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     backoff::backoff,
+    deadline,
     halt::{Found, Halt, Next, held},
 };
 use crate::{
@@ -257,11 +258,15 @@ impl Execution {
     }
 
     async fn wait_for_retry(&mut self) -> Result<(), Halt> {
-        let Some(retry_at) = self.home.known(&self.key, |call| call.retry_at) else {
+        let (retry_at, asked, attempts) = self
+            .home
+            .known(&self.key, |call| (call.retry_at, call.retry_wait, call.attempts));
+        let Some(retry_at) = retry_at else {
             return Ok(());
         };
-        let wait = self.home.runtime().journal.now().until(retry_at);
-        held(&mut self.held, tokio::time::sleep(wait)).await
+        let span = asked.unwrap_or_else(|| backoff(self.entry.meta().backoff_ms, attempts, &self.key));
+        let journal = &self.home.runtime().journal;
+        held(&mut self.held, deadline::passed(&**journal, retry_at, span)).await
     }
 
     pub(super) async fn complete(

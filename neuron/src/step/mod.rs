@@ -5,6 +5,7 @@ mod backoff;
 mod builtin;
 mod call;
 mod cx;
+mod deadline;
 mod doubt;
 mod execute;
 mod halt;

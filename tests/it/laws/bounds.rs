@@ -96,6 +96,7 @@ const BOUNDS: &[(&str, Reached)] = &[
     ("CACHED_VALIDATORS_MAX", Within),
     ("BACKOFF_MIN", In("neuron/tests/context.rs")),
     ("BACKOFF_MAX", In("neuron/tests/steps.rs")),
+    ("CLOCK_LOOK", In("neuron/tests/clocks.rs")),
     ("BODY_POLLS_MAX", Within),
     ("LONE_DEPTH_MAX", Within),
     ("JSON_DEPTH_MAX", Refused(depth)),
