@@ -66,11 +66,16 @@ pub struct Artifact {
     #[serde(rename = "ref")]
     pub name: String,
     /// Hash of the content; required for a blob of this store.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub hash: Option<Digest>,
     /// What it is to the record, for instance `report`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
+}
+
+/// An optional field that is there: what is absent is left out and never `null`, and a `null` that is there is a value.
+pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// What an envelope says.

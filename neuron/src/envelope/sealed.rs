@@ -3,7 +3,7 @@ use std::{borrow::Cow, sync::OnceLock};
 use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use super::{Artifact, Author, Body, Header, Headers, Kind};
+use super::{Artifact, Author, Body, Header, Headers, Kind, body::present};
 use crate::{Digest, ENVELOPE_CONTEXT, EnvelopeRef, Error, ErrorKind, Json, Millis, Result, SchemaRef, Topic};
 
 /// A recorded envelope: sealed by its commit, never changed.
@@ -60,6 +60,7 @@ struct Record<'a> {
     body: RecordBody<'a>,
     #[serde(borrow)]
     headers: Vec<RecordHeader<'a>>,
+    #[serde(default, deserialize_with = "present")]
     parent_seq: Option<u64>,
     seq: u64,
     #[serde(borrow)]
@@ -70,11 +71,11 @@ struct Record<'a> {
 #[serde(deny_unknown_fields)]
 struct RecordBody<'a> {
     artifacts: Vec<Artifact>,
-    #[serde(borrow, default, rename = "payloadJSON")]
+    #[serde(borrow, default, deserialize_with = "present", rename = "payloadJSON")]
     payload: Option<&'a RawValue>,
-    #[serde(default, rename = "payloadSchema")]
+    #[serde(default, deserialize_with = "present", rename = "payloadSchema")]
     payload_schema: Option<SchemaRef>,
-    #[serde(default, rename = "schema")]
+    #[serde(default, deserialize_with = "present", rename = "schema")]
     contract: Option<SchemaRef>,
     #[serde(borrow, rename = "type")]
     kind: Cow<'a, str>,
@@ -87,7 +88,7 @@ struct RecordHeader<'a> {
     author: Author,
     #[serde(borrow)]
     key: Cow<'a, str>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "present")]
     schema: Option<SchemaRef>,
     #[serde(borrow)]
     value: &'a RawValue,

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use neuron::{
-    Append, Author, Cause, Digest, ErrorKind, Ledger, Parent, SystemClock,
+    Append, Author, Cause, Digest, ENVELOPE_CONTEXT, ErrorKind, Ledger, Parent, SystemClock,
     pipeline::Pipeline,
     store::{
         Access, Manifest, Memory, Options, Sqlite, Store,
@@ -138,6 +138,36 @@ fn a_byte_that_is_no_text_any_more_is_named() {
     bytes[at + 20] = 0xff;
     fs::write(&path, bytes).unwrap();
     assert_eq!(bad(&path).pos, row.pos);
+}
+
+/// A record as somebody changes it who knows how ids are made.
+fn forge(path: &Path, pos: u64, change: impl Fn(&str) -> String) {
+    let row = rows(&open(path)).swap_remove(usize::try_from(pos - 1).unwrap());
+    let record = change(&row.record);
+    assert_ne!(*record, *row.record);
+    let id = Digest::derive(ENVELOPE_CONTEXT, record.as_bytes());
+    tamper(
+        path,
+        &format!("UPDATE envelope SET record = '{record}', id = x'{id}' WHERE pos = {pos}"),
+    );
+}
+
+#[test]
+fn a_record_that_no_commit_would_write_is_named_although_its_id_fits() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, from, to, told) in [
+        ("blank", ",", ", ", "canonical form"),
+        ("order", r#""artifacts":[],"#, "", "no envelope"),
+        ("null", r#""seq":"#, r#""parentSeq":null,"seq":"#, "no envelope"),
+        ("twice", r#""fourth 3""#, r#"{"a":1,"a":2}"#, "no JSON"),
+        ("more", r#""seq":"#, r#""sea":1,"seq":"#, "no envelope"),
+    ] {
+        let path = folder.path().join(name);
+        written(&path);
+        forge(&path, 16, |record| record.replacen(from, to, 1));
+        let bad = bad(&path);
+        assert!(bad.pos == 16 && bad.why.contains(told), "{name}: {bad:?}");
+    }
 }
 
 #[test]

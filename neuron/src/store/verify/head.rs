@@ -49,14 +49,16 @@ impl FromStr for Head {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let parts = text.trim().split_once(':');
+        let written = text.trim();
+        let parts = written.split_once(':');
         let head = parts.and_then(|(pos, hash)| {
             Some(Self {
                 pos: pos.parse().ok()?,
                 hash: hash.parse().ok()?,
             })
         });
-        head.ok_or_else(|| {
+        // One head has one text.
+        head.filter(|head| head.to_string() == written).ok_or_else(|| {
             let why = format!(
                 "`{}` is no head: give what `head` printed, POS:HASH",
                 text.escape_debug()
