@@ -22,5 +22,6 @@ mod seed;
 mod services;
 mod sharing;
 mod side;
+mod storm;
 mod tidy;
 mod wire;
