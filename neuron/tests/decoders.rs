@@ -185,7 +185,8 @@ proptest! {
             prop_assert_eq!(number.parse::<i128>().unwrap(), text.trim().parse::<i128>().unwrap());
         } else {
             let (said, written): (f64, f64) = (text.trim().parse().unwrap(), number.parse().unwrap());
-            prop_assert_eq!(said.total_cmp(&written), std::cmp::Ordering::Equal);
+            // Canonical text has one zero.
+            prop_assert_eq!((said + 0.0).to_bits(), (written + 0.0).to_bits());
         }
     }
 }
@@ -507,6 +508,14 @@ proptest! {
             prop_assert_eq!(refused.kind(), ErrorKind::Busy);
         }
         drop(own);
-        prop_assert_eq!(block_on(other.claim("run:a")).unwrap().epoch, 2);
+        // Its heart may be beating at this moment, and lets go of the slot after that.
+        let until = Instant::now() + Duration::from_secs(90);
+        let claimed = loop {
+            match block_on(other.claim("run:a")) {
+                Err(error) if error.kind() == ErrorKind::Busy && Instant::now() < until => std::thread::yield_now(),
+                outcome => break outcome.unwrap(),
+            }
+        };
+        prop_assert_eq!(claimed.epoch, 2);
     }
 }
