@@ -5,7 +5,11 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a test that fails is meant to panic")]
 
-use std::{fs, sync::LazyLock, time::Duration};
+use std::{
+    fs,
+    sync::LazyLock,
+    time::{Duration, Instant},
+};
 
 use futures::{FutureExt as _, executor::block_on};
 use neuron::{
