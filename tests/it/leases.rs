@@ -100,15 +100,15 @@ fn worked(owner: &Ownership, name: &str, epoch: u64) -> Append {
 /// goes on believing until the store says otherwise: also after it was stopped for as long as anybody likes.
 async fn fight(ledger: Ledger, mut dice: Dice) -> neuron::Result<(), neuron::Error> {
     let owner = Ownership::join(ledger.clone(), TTL)?;
-    let mut owned: BTreeMap<String, u64> = BTreeMap::new();
+    let mut mine: BTreeMap<String, u64> = BTreeMap::new();
     say("fights");
     loop {
         let mut name = format!("name:{}", dice.below(NAMES));
-        if !owned.is_empty() && !dice.once_in(4) {
-            let mine: Vec<String> = owned.keys().cloned().collect();
-            name.clone_from(dice.pick(&mine));
+        if !mine.is_empty() && !dice.once_in(4) {
+            let names: Vec<String> = mine.keys().cloned().collect();
+            name.clone_from(dice.pick(&names));
         }
-        let Some(epoch) = owned.get(&name).copied() else {
+        let Some(epoch) = mine.get(&name).copied() else {
             let claimed = if dice.once_in(100) {
                 // Long enough to see a stopped owner hang, if it is one.
                 tokio::time::timeout(TTL * 2, owner.claim_when_free(&name)).await
@@ -116,7 +116,7 @@ async fn fight(ledger: Ledger, mut dice: Dice) -> neuron::Result<(), neuron::Err
                 Ok(owner.claim(&name).await)
             };
             match claimed {
-                Ok(Ok(claimed)) => drop(owned.insert(name, claimed.epoch)),
+                Ok(Ok(claimed)) => drop(mine.insert(name, claimed.epoch)),
                 Ok(Err(error)) if error.kind() != ErrorKind::Busy => return Err(error),
                 // Its owner lives.
                 Ok(Err(_)) | Err(_) => {}
@@ -125,19 +125,19 @@ async fn fight(ledger: Ledger, mut dice: Dice) -> neuron::Result<(), neuron::Err
         };
         let outcome = match dice.below(30) {
             0 => {
-                owned.remove(&name);
+                mine.remove(&name);
                 owner.release(&name).await
             }
             1 => {
                 let peers = owner.peers();
                 let to = &dice.pick(&peers).incarnation;
                 match owner.hand_over(&name, to).await {
-                    Ok(_) if to != owner.incarnation() => drop(owned.remove(&name)),
+                    Ok(_) if to != owner.incarnation() => drop(mine.remove(&name)),
                     Ok(_) => {}
                     // It died between the look and the hand-over.
                     Err(error) if [ErrorKind::NotFound, ErrorKind::Busy].contains(&error.kind()) => {}
                     // The store has taken it away, or says so now.
-                    Err(error) if error.kind() == ErrorKind::Fenced => drop(owned.remove(&name)),
+                    Err(error) if error.kind() == ErrorKind::Fenced => drop(mine.remove(&name)),
                     Err(error) => return Err(error),
                 }
                 Ok(())
@@ -146,7 +146,7 @@ async fn fight(ledger: Ledger, mut dice: Dice) -> neuron::Result<(), neuron::Err
         };
         match outcome {
             Err(error) if error.kind() == ErrorKind::Fenced => {
-                owned.remove(&name);
+                mine.remove(&name);
                 owner.forget(&name);
             }
             // Somebody was stopped inside a commit for longer than anybody waits.
@@ -269,12 +269,12 @@ fn of_ten_processes_that_fight_over_a_hundred_names_only_the_newest_owner_of_eac
         );
     }
     drop(ledger);
-    let seen = check(&path);
-    eprintln!("{seen:?}");
+    let claims = check(&path);
+    eprintln!("{claims:?}");
     for from in ["Free", "Dead", "HandedOver"] {
         assert!(
-            seen.contains_key(from),
-            "seed {seed}: nobody claimed so: {from}; {seen:?}"
+            claims.contains_key(from),
+            "seed {seed}: nobody claimed so: {from}; {claims:?}"
         );
     }
     // Who joins removes what the dead left.

@@ -160,7 +160,9 @@ fn twenty_processes_that_make_open_close_and_are_killed_at_once_see_no_error() {
         // The first one is made by all of them at once.
         let mut children: Vec<Process> = (0..20).map(|_| child(&path, "open")).collect();
         let mut said = Vec::new();
-        children.iter_mut().for_each(|child| child.say("first"));
+        for child in &mut children {
+            child.say("first");
+        }
         for child in &mut children {
             said.push(child.wait_for("stands"));
         }

@@ -32,10 +32,16 @@ impl Table {
             unit,
         } = row;
         let ratio = ours / baseline;
+        // Not every row counts them.
+        let commits = if commits.is_nan() {
+            "–".to_owned()
+        } else {
+            format!("{commits:.4}")
+        };
         println!("{work}: {ours:.0} {unit}/s, baseline {baseline:.0}, ratio {ratio:.2} (goal {goal})");
         let _ = writeln!(
             self.0,
-            "| {work} | {ours:.0} | {baseline:.0} | {ratio:.2} | {goal} | {envelopes:.2} | {commits:.4} |"
+            "| {work} | {ours:.0} | {baseline:.0} | {ratio:.2} | {goal} | {envelopes:.2} | {commits} |"
         );
     }
 
