@@ -18,6 +18,8 @@
 
 #[path = "engine/baseline.rs"]
 mod baseline;
+#[path = "engine/bus.rs"]
+mod bus;
 #[path = "engine/grown.rs"]
 mod grown;
 #[path = "engine/integrity.rs"]
@@ -76,6 +78,11 @@ fn main() {
     }
     if asked("verify") {
         table.row(integrity::verified(rows.min(1_000_000)));
+    }
+    if asked("7") {
+        for row in bus::delivered() {
+            table.row(row);
+        }
     }
     table.print();
 }

@@ -35,6 +35,7 @@ pub mod step;
 pub mod store;
 pub mod token;
 pub mod topic;
+pub mod transport;
 pub mod vocabulary;
 
 pub use bus::{Bus, Lagged, Listener, TopicDeclared, Unsubscribe};

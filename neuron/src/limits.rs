@@ -114,6 +114,30 @@ pub const RING_MAX: usize = 4_096;
 pub const RING_BYTES_MAX: usize = 32 << 20;
 /// Envelopes that wait for one ephemeral subscriber; more are dropped and counted.
 pub const EPHEMERAL_QUEUE_MAX: usize = 1_024;
+/// Bytes of the records of those envelopes.
+pub const EPHEMERAL_QUEUE_BYTES_MAX: usize = 16 << 20;
+/// Ephemeral topics whose `seq` a bus counts without gaps; in one that was not published to for longer it jumps ahead.
+pub const EPHEMERAL_TOPICS_MAX: usize = 16_384;
+/// Values that a bus retains for subscribers that come later; of more, the oldest are let go of, with a warning.
+pub const RETAINED_MAX: usize = 16_384;
+/// Bytes of the records of those values.
+pub const RETAINED_BYTES_MAX: usize = 64 << 20;
+/// Topics by which losses on the way to another process are told apart; those of more are told to every listener.
+pub const LOST_TOPICS_MAX: usize = 256;
+/// Other processes that one sends ephemeral topics to, and that it listens to: each costs a connection and a queue.
+pub const BRIDGE_PEERS_MAX: usize = 256;
+/// Bytes handed to the socket of another process at once, so that many small envelopes share one write.
+pub const BRIDGE_WRITE_BYTES: usize = 64 << 10;
+/// How long one that connects may take to say who it is.
+pub const BRIDGE_HELLO_WAIT: Duration = Duration::from_secs(30);
+/// The wait before another process is tried again that could not be reached, doubled each time.
+pub const BRIDGE_RETRY_MIN: Duration = Duration::from_millis(100);
+/// The longest such wait.
+pub const BRIDGE_RETRY_MAX: Duration = Duration::from_secs(10);
+/// How long a process that leaves waits for others to take what it published last; one that reads takes no part of it.
+pub const BRIDGE_LINGER_MAX: Duration = Duration::from_millis(100);
+/// How often a socket is opened anew when the folder for it goes away at the same moment.
+pub const BRIDGE_ATTEMPTS_MAX: usize = 8;
 /// Topics, keys and interned names whose heads are cached; the cache is emptied when full.
 pub const CACHED_HEADS_MAX: usize = 100_000;
 /// Compiled schemas kept in memory; emptied when full.

@@ -8,6 +8,7 @@
 )]
 
 mod bad_input;
+mod bridge;
 mod crash;
 mod crash_consumer;
 mod crash_store;

@@ -1,6 +1,10 @@
 use std::{
     collections::BTreeMap,
-    sync::{PoisonError, RwLock},
+    fmt,
+    sync::{
+        OnceLock, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use schemars::JsonSchema;
@@ -23,11 +27,17 @@ impl Message for TopicDeclared {
 }
 
 /// The declarations a process knows: the catalogue, and what it has read of `$topics`.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Contracts {
     /// By their `pos`, so that every process reads them in the same order, whenever it learnt of each.
     declared: RwLock<BTreeMap<u64, TopicDeclared>>,
+    /// Counts what was learnt.
+    version: AtomicU64,
+    /// Learns what other processes have declared.
+    refresh: OnceLock<Refresh>,
 }
+
+type Refresh = Box<dyn Fn() -> Result<(), Error> + Send + Sync>;
 
 impl Contracts {
     /// The contract of a topic, if it is known. The catalogue comes first, then declarations in their order.
@@ -44,7 +54,28 @@ impl Contracts {
     /// Takes in a declaration that was committed.
     pub(crate) fn learn(&self, pos: u64, declared: TopicDeclared) {
         let mut known = self.declared.write().unwrap_or_else(PoisonError::into_inner);
-        known.insert(pos, declared);
+        if known.insert(pos, declared).is_none() {
+            self.version.fetch_add(1, Ordering::Release);
+        }
+    }
+
+    /// Changes whenever a contract may have.
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// Says how to learn what other processes have declared.
+    pub(crate) fn refresh_by(&self, refresh: impl Fn() -> Result<(), Error> + Send + Sync + 'static) {
+        let _ = self.refresh.set(Box::new(refresh));
+    }
+
+    /// The contract of a topic, looked for in the store if it is not known.
+    pub(crate) fn find(&self, topic: &Topic) -> Result<Contract, Error> {
+        if let Some(contract) = self.get(topic) {
+            return Ok(contract);
+        }
+        self.refresh.get().map_or(Ok(()), |refresh| refresh())?;
+        self.get(topic).ok_or_else(|| unknown(topic))
     }
 
     /// The declaration of this very name or pattern.
@@ -89,5 +120,13 @@ pub(crate) fn declarable(contracts: &Contracts, declared: &TopicDeclared) -> Res
                 "topic {pattern} is declared {known:?}; a contract is fixed at creation and cannot become {contract:?}"
             ),
         )),
+    }
+}
+
+impl fmt::Debug for Contracts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Contracts")
+            .field("version", &self.version())
+            .finish_non_exhaustive()
     }
 }

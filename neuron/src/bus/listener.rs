@@ -1,14 +1,16 @@
 use std::{
-    collections::VecDeque,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    future::poll_fn,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    task::{Poll, Waker},
 };
 
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
-use crate::{Envelope, Pattern, Result, limits};
+use crate::{Envelope, Pattern, Result, transport::Queue};
 
-/// How many envelopes a listener that was too slow has lost. Durable ones still stand on the log.
+/// How many envelopes a listener has lost: it was too slow, or the way from another process was. Durable ones still
+/// stand on the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lagged(pub u64);
 
@@ -26,82 +28,76 @@ pub(super) struct Item {
 }
 
 #[derive(Default)]
-struct Queue {
-    items: VecDeque<Item>,
-    lagged: u64,
-    closed: bool,
-}
-
-impl Queue {
-    /// The next item, or how many were lost after those that were there.
-    fn take(&mut self) -> Result<Option<Item>, Lagged> {
-        // What was lost is newer than what is queued, so it is told once the queue is empty.
-        match (self.items.pop_front(), self.lagged) {
-            (None, 1..) => Err(Lagged(std::mem::take(&mut self.lagged))),
-            (item, _) => Ok(item),
-        }
-    }
+struct State {
+    queue: Queue<Item, u64>,
+    reader: Option<Waker>,
 }
 
 /// One subscriber's bounded queue. When it is full the newest is dropped and counted.
 pub(super) struct Slot {
-    pub(super) pattern: Pattern,
     pub(super) is_handler: bool,
-    queue: Mutex<Queue>,
-    filled: Notify,
+    state: Mutex<State>,
 }
 
 impl Slot {
-    pub(super) fn new(pattern: Pattern, is_handler: bool) -> Self {
+    pub(super) fn new(is_handler: bool) -> Self {
         Self {
-            pattern,
             is_handler,
-            queue: Mutex::default(),
-            filled: Notify::new(),
+            state: Mutex::default(),
         }
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn is_closed(&self) -> bool {
-        self.queue().closed
+    /// Takes an envelope in; gives whom to wake.
+    pub(super) fn push(&self, item: Item, bytes: usize) -> Option<Waker> {
+        let mut state = self.state();
+        state.queue.push(item, bytes);
+        state.reader.take()
     }
 
-    pub(super) fn push(&self, item: Item) {
-        let mut queue = self.queue();
-        if queue.closed {
-            return;
-        }
-        if queue.items.len() >= limits::EPHEMERAL_QUEUE_MAX {
-            queue.lagged += 1;
-            return;
-        }
-        queue.items.push_back(item);
-        drop(queue);
-        self.filled.notify_one();
+    /// Takes a loss in; gives whom to wake.
+    pub(super) fn lose(&self, count: u64) -> Option<Waker> {
+        let mut state = self.state();
+        state.queue.lose(count);
+        state.reader.take()
     }
+}
+
+/// Where a listener is registered.
+pub(super) trait Desk: Send + Sync {
+    /// A listener has left.
+    fn leave(&self, pattern: &Pattern, key: u64);
 }
 
 /// The receiving end of a bounded buffer on the bus.
 pub struct Listener {
     slot: Arc<Slot>,
+    pattern: Pattern,
+    key: u64,
+    desk: Weak<dyn Desk>,
 }
 
 impl Listener {
-    pub(super) fn new(slot: Arc<Slot>) -> Self {
-        Self { slot }
+    pub(super) fn new(slot: Arc<Slot>, pattern: Pattern, key: u64, desk: Weak<dyn Desk>) -> Self {
+        Self {
+            slot,
+            pattern,
+            key,
+            desk,
+        }
     }
 
     pub(super) fn pattern(&self) -> &Pattern {
-        &self.slot.pattern
+        &self.pattern
     }
 
     /// The next envelope, or how many were lost before it.
     ///
     /// # Errors
-    /// [`Lagged`] once after envelopes were lost; the next call goes on.
+    /// [`Lagged`] once, at the place where envelopes were lost; the next call goes on.
     pub async fn next(&mut self) -> Result<Arc<Envelope>, Lagged> {
         self.item().await.map(|item| item.envelope)
     }
@@ -111,31 +107,42 @@ impl Listener {
     /// # Errors
     /// As [`Listener::next`].
     pub fn try_next(&mut self) -> Result<Option<Arc<Envelope>>, Lagged> {
-        self.slot.queue().take().map(|item| item.map(|item| item.envelope))
+        match self.slot.state().queue.pop().transpose() {
+            Ok(item) => Ok(item.map(|item| item.envelope)),
+            Err(lost) => Err(Lagged(lost)),
+        }
     }
 
     pub(super) async fn item(&mut self) -> Result<Item, Lagged> {
-        loop {
-            if let Some(item) = self.slot.queue().take()? {
-                return Ok(item);
+        poll_fn(|context| {
+            let mut state = self.slot.state();
+            match state.queue.pop() {
+                Some(entry) => Poll::Ready(entry.map_err(Lagged)),
+                None => {
+                    state.reader = Some(context.waker().clone());
+                    Poll::Pending
+                }
             }
-            self.slot.filled.notified().await;
-        }
+        })
+        .await
     }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        let mut queue = self.slot.queue();
-        queue.closed = true;
-        queue.items.clear();
+        if let Some(desk) = self.desk.upgrade() {
+            desk.leave(&self.pattern, self.key);
+        }
+        // Whoever waits in `emit` for one of these has nothing left to wait for.
+        let left = std::mem::take(&mut self.slot.state().queue);
+        drop(left);
     }
 }
 
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listener")
-            .field("pattern", &self.slot.pattern)
+            .field("pattern", &self.pattern)
             .finish_non_exhaustive()
     }
 }

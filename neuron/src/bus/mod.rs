@@ -5,48 +5,112 @@ mod contracts;
 mod listener;
 mod retain;
 mod ring;
+mod routes;
 
 use std::{
-    collections::HashMap,
     fmt,
     future::Future,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
+    task::Waker,
 };
 
 use tokio::{sync::oneshot, task::AbortHandle};
 
 use crate::{
-    Clock, Contract, Draft, Envelope, Error, ErrorKind, Pattern, Result, Topic, envelope::Prepared, store::Row,
+    Clock, Contract, Draft, Envelope, Error, ErrorKind, Pattern, Result, Topic,
+    envelope::Passing,
+    store::Row,
+    topic::Index,
+    transport::{Inbox, Link, Lost, Transport},
 };
 
 pub use contracts::TopicDeclared;
-pub(crate) use contracts::{Contracts, declarable, unknown};
-use listener::{Item, Slot};
+pub(crate) use contracts::{Contracts, declarable};
+use listener::{Desk, Item, Slot};
 pub use listener::{Lagged, Listener};
-use retain::Retained;
+use retain::{Retained, Value};
 pub(crate) use ring::Ring;
+use routes::Routes;
 
 /// The live wire of a process. Cheap to clone.
+///
+/// Ephemeral topics also reach the other processes that have the store open, if the ledger has a
+/// [`Transport`](crate::transport::Transport) for them. The `seq` of an ephemeral envelope counts those that its own
+/// process has published to the topic.
 #[derive(Clone)]
 pub struct Bus(Arc<Inner>);
 
 struct Inner {
     contracts: Arc<Contracts>,
     clock: Arc<dyn Clock>,
-    slots: Mutex<Vec<Arc<Slot>>>,
+    state: Mutex<State>,
+    /// Joined when the first ephemeral envelope is published or listened for.
+    transport: Option<Arc<dyn Transport>>,
+    link: OnceLock<Option<Box<dyn Link>>>,
+}
+
+#[derive(Default)]
+struct State {
+    slots: Index<Arc<Slot>>,
+    next_key: u64,
+    routes: Routes,
     retained: Retained,
-    seqs: Mutex<HashMap<Topic, u64>>,
+}
+
+/// Readers to be woken once no lock is held: what waking does may end a subscription.
+#[derive(Default)]
+struct Readers {
+    /// Mostly there is one.
+    first: Option<Waker>,
+    more: Vec<Waker>,
+}
+
+impl Readers {
+    fn add(&mut self, reader: Option<Waker>) {
+        match self.first {
+            None => self.first = reader,
+            Some(_) => self.more.extend(reader),
+        }
+    }
+
+    fn wake(self) {
+        self.first.into_iter().chain(self.more).for_each(Waker::wake);
+    }
+}
+
+/// An envelope on its way to those who listen.
+struct Delivery<'a> {
+    envelope: &'a Arc<Envelope>,
+    bytes: usize,
+    /// Somebody waits until it was handled.
+    is_awaited: bool,
+}
+
+impl State {
+    fn deliver(&self, delivery: &Delivery<'_>, readers: &mut Readers) -> Vec<oneshot::Receiver<()>> {
+        let mut handled = Vec::new();
+        self.slots.each(&delivery.envelope.topic, |_, slot| {
+            let waited = (delivery.is_awaited && slot.is_handler).then(oneshot::channel);
+            let (done, waits) = waited.unzip();
+            handled.extend(waits);
+            let item = Item {
+                envelope: delivery.envelope.clone(),
+                handled: done,
+            };
+            readers.add(slot.push(item, delivery.bytes));
+        });
+        handled
+    }
 }
 
 impl Bus {
-    pub(crate) fn new(contracts: Arc<Contracts>, clock: Arc<dyn Clock>) -> Self {
-        let (slots, seqs) = (Mutex::default(), Mutex::default());
+    pub(crate) fn new(contracts: Arc<Contracts>, clock: Arc<dyn Clock>, transport: Option<Arc<dyn Transport>>) -> Self {
         Self(Arc::new(Inner {
             contracts,
             clock,
-            slots,
-            retained: Retained::default(),
-            seqs,
+            state: Mutex::default(),
+            transport,
+            link: OnceLock::new(),
         }))
     }
 
@@ -119,102 +183,208 @@ impl Bus {
 
     /// Delivers what the ledger has committed.
     pub(crate) fn deliver_rows(&self, rows: &[Arc<Row>]) {
+        if self.0.state().slots.is_empty() {
+            return;
+        }
         for row in rows {
-            let slots = self.slots();
-            // A row that was just committed reads; one that does not is found by `verify`.
-            if let Some(envelope) = heard(&slots, &row.topic).then(|| row.envelope().ok()).flatten() {
-                deliver(&slots, &Arc::new(envelope), false);
+            if !self.0.state().slots.selects(&row.topic) {
+                continue;
             }
+            // A row that was just committed reads; one that does not is found by `verify`.
+            let Ok(envelope) = row.envelope() else { continue };
+            let mut readers = Readers::default();
+            let delivery = Delivery {
+                envelope: &Arc::new(envelope),
+                bytes: row.record.len(),
+                is_awaited: false,
+            };
+            self.0.state().deliver(&delivery, &mut readers);
+            readers.wake();
         }
     }
 
-    fn seal(&self, draft: Draft) -> Result<(Contract, Arc<Envelope>), Error> {
-        let topic = draft.topic.clone();
-        let contract = self.0.contracts.get(&topic).ok_or_else(|| unknown(&topic))?;
+    /// Keeps and delivers in one go, so that whoever attaches meanwhile gets it either kept or live.
+    fn send(&self, draft: Draft, is_awaited: bool) -> Result<(Arc<Envelope>, Vec<oneshot::Receiver<()>>), Error> {
+        let passing = self.checked(draft)?;
+        let link = self.link();
+        let mut state = self.0.state();
+        let (contract, seq) = loop {
+            let version = self.0.contracts.version();
+            if let Some(known) = state.routes.next(&passing.topic, version) {
+                break known;
+            }
+            // Looking for it may read the store.
+            drop(state);
+            let contract = self.0.ephemeral(&passing.topic)?;
+            state = self.0.state();
+            state.routes.learn(&passing.topic, contract, version);
+        };
+        let bytes = passing.bytes;
+        let envelope = Arc::new(passing.at(seq));
+        let delivery = Delivery {
+            envelope: &envelope,
+            bytes,
+            is_awaited,
+        };
+        let (handled, readers) = self.0.keep_and_deliver(&mut state, contract, &delivery, true);
+        if let Some(link) = link {
+            link.send(&envelope, bytes);
+        }
+        drop(state);
+        readers.wake();
+        if let Some(link) = link {
+            link.sent();
+        }
+        Ok((envelope, handled))
+    }
+
+    /// A draft that may be delivered, as far as that can be said without its topic's contract.
+    fn checked(&self, draft: Draft) -> Result<Passing, Error> {
+        let topic = &draft.topic;
+        if draft.cause.is_some() || draft.parent.is_some() {
+            self.0.ephemeral(topic)?;
+            let kind = &draft.kind;
+            let why = format!("draft `{kind}` for topic {topic}: what is not stored has no place in causality");
+            return Err(Error::new(ErrorKind::Contract, why));
+        }
+        Passing::new(draft, self.0.clock.now())
+    }
+
+    /// The way to other processes, joined when it is first needed.
+    fn link(&self) -> Option<&dyn Link> {
+        let transport = self.0.transport.as_ref()?;
+        let link = self.0.link.get_or_init(|| {
+            let inbox: Weak<Inner> = Arc::downgrade(&self.0);
+            let joined = transport.join(inbox);
+            joined
+                .inspect_err(|error| tracing::warn!(%error, "ephemeral topics stay in this process"))
+                .ok()
+        });
+        link.as_deref()
+    }
+
+    fn attach(&self, pattern: Pattern, is_handler: bool) -> Listener {
+        let contract = pattern.literal().and_then(|topic| self.0.contracts.get(&topic));
+        if !contract.is_some_and(|contract| contract.is_durable()) {
+            self.link();
+        }
+        let slot = Arc::new(Slot::new(is_handler));
+        let mut state = self.0.state();
+        for (envelope, bytes) in state.retained.matching(&pattern) {
+            let item = Item {
+                envelope,
+                handled: None,
+            };
+            // Nobody reads yet.
+            slot.push(item, bytes);
+        }
+        let key = state.next_key;
+        state.next_key += 1;
+        state.slots.insert(&pattern, key, slot.clone());
+        drop(state);
+        let desk: Weak<Inner> = Arc::downgrade(&self.0);
+        Listener::new(slot, pattern, key, desk)
+    }
+}
+
+impl Inner {
+    /// Nobody attaches or leaves while the guard is held.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The contract of a topic that may go over the bus.
+    fn ephemeral(&self, topic: &Topic) -> Result<Contract, Error> {
+        let contract = self.contracts.find(topic)?;
         if contract.is_durable() {
             let why =
                 format!("topic {topic} is durable: append to it through the ledger, which publishes after the commit");
             return Err(Error::new(ErrorKind::Contract, why));
         }
-        if draft.cause.is_some() || draft.parent.is_some() {
-            let why = format!(
-                "draft `{}` for topic {topic}: what is not stored has no place in causality",
-                draft.kind
-            );
-            return Err(Error::new(ErrorKind::Contract, why));
-        }
-        let now = self.0.clock.now();
-        let seq = {
-            let mut seqs = self.0.seqs.lock().unwrap_or_else(PoisonError::into_inner);
-            let seq = seqs.entry(topic.clone()).or_default();
-            *seq += 1;
-            *seq
+        Ok(contract)
+    }
+
+    fn keep_and_deliver(
+        &self,
+        state: &mut State,
+        contract: Contract,
+        delivery: &Delivery<'_>,
+        is_own: bool,
+    ) -> (Vec<oneshot::Receiver<()>>, Readers) {
+        let State { slots, retained, .. } = state;
+        let value = Value {
+            envelope: delivery.envelope,
+            bytes: delivery.bytes,
+            is_own,
         };
-        let (record, id) = Prepared::new(draft, None, None, now)?.seal(now, seq, None, None)?;
-        Ok((contract, Arc::new(Envelope::from_record(0, id, &record)?)))
+        retained.keep(contract, &value, || slots.selects(&delivery.envelope.topic));
+        let mut readers = Readers::default();
+        (state.deliver(delivery, &mut readers), readers)
     }
 
-    /// Keeps and delivers in one go, so that whoever attaches meanwhile gets it either kept or live.
-    fn send(&self, draft: Draft, wait: bool) -> Result<(Arc<Envelope>, Vec<oneshot::Receiver<()>>), Error> {
-        let (contract, envelope) = self.seal(draft)?;
-        let slots = self.slots();
-        self.0
-            .retained
-            .keep(contract, &envelope, || heard(&slots, &envelope.topic));
-        let handled = deliver(&slots, &envelope, wait);
-        Ok((envelope, handled))
-    }
-
-    /// Those who listen now; nobody attaches or leaves while the guard is held.
-    fn slots(&self) -> MutexGuard<'_, Vec<Arc<Slot>>> {
-        let mut slots = self.0.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = slots.len();
-        slots.retain(|slot| !slot.is_closed());
-        if slots.len() != before {
-            let open: Vec<Pattern> = slots.iter().map(|slot| slot.pattern.clone()).collect();
-            self.0
-                .retained
-                .left(|topic| open.iter().any(|pattern| pattern.matches(topic)));
+    fn take(&self, envelope: &Arc<Envelope>, is_retained: bool) -> Result<(), Error> {
+        let contract = self.ephemeral(&envelope.topic)?;
+        let mut state = self.state();
+        if is_retained && !state.retained.is_news(envelope) {
+            return Ok(());
         }
-        slots
-    }
-
-    fn attach(&self, pattern: Pattern, is_handler: bool) -> Listener {
-        let slot = Arc::new(Slot::new(pattern, is_handler));
-        let mut slots = self.slots();
-        for envelope in self.0.retained.matching(&slot.pattern) {
-            slot.push(Item {
-                envelope,
-                handled: None,
-            });
-        }
-        slots.push(slot.clone());
-        Listener::new(slot)
+        let delivery = Delivery {
+            envelope,
+            bytes: Passing::most_bytes(envelope),
+            is_awaited: false,
+        };
+        let (_, readers) = self.keep_and_deliver(&mut state, contract, &delivery, false);
+        drop(state);
+        readers.wake();
+        Ok(())
     }
 }
 
-fn heard(slots: &[Arc<Slot>], topic: &Topic) -> bool {
-    slots.iter().any(|slot| slot.pattern.matches(topic))
+impl Inbox for Inner {
+    fn receive(&self, envelope: Arc<Envelope>) -> Result<(), Error> {
+        self.take(&envelope, false)
+    }
+
+    fn receive_retained(&self, envelope: Arc<Envelope>) -> Result<(), Error> {
+        self.take(&envelope, true)
+    }
+
+    fn lost(&self, lost: &Lost) {
+        let mut readers = Readers::default();
+        let state = self.state();
+        for (topic, count) in lost.topics() {
+            state.slots.each(topic, |_, slot| readers.add(slot.lose(count)));
+        }
+        if lost.others() > 0 {
+            state
+                .slots
+                .iter()
+                .for_each(|slot| readers.add(slot.lose(lost.others())));
+        }
+        drop(state);
+        readers.wake();
+    }
+
+    fn welcome(&self, admit: &mut dyn FnMut(Vec<Arc<Envelope>>)) {
+        let mut state = self.state();
+        let own = state.retained.own();
+        admit(own);
+    }
 }
 
-fn deliver(slots: &[Arc<Slot>], envelope: &Arc<Envelope>, wait: bool) -> Vec<oneshot::Receiver<()>> {
-    let mut handled = Vec::new();
-    for slot in slots.iter().filter(|slot| slot.pattern.matches(&envelope.topic)) {
-        let (done, waits) = oneshot::channel();
-        let waited = wait && slot.is_handler;
-        slot.push(Item {
-            envelope: envelope.clone(),
-            handled: waited.then_some(done),
-        });
-        handled.extend(waited.then_some(waits));
+impl Desk for Inner {
+    fn leave(&self, pattern: &Pattern, key: u64) {
+        let mut state = self.state();
+        let State { slots, retained, .. } = &mut *state;
+        slots.remove(pattern, key);
+        retained.left(pattern, |topic| slots.selects(topic));
     }
-    handled
 }
 
 impl fmt::Debug for Bus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bus")
-            .field("slots", &self.slots().len())
+            .field("transport", &self.0.transport)
             .finish_non_exhaustive()
     }
 }

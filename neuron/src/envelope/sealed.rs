@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
 use super::{Artifact, Author, Body, Header, Headers, Kind, body::present};
-use crate::{Digest, ENVELOPE_CONTEXT, EnvelopeRef, Error, ErrorKind, Json, Millis, Result, SchemaRef, Topic};
+use crate::{Digest, ENVELOPE_CONTEXT, EnvelopeRef, Error, ErrorKind, Json, Millis, Result, SchemaRef, Topic, limits};
 
 /// A recorded envelope: sealed by its commit, never changed.
 ///
@@ -101,6 +101,29 @@ impl Envelope {
     /// [`ErrorKind::Corrupt`] if the text is not a record.
     pub(crate) fn from_record(pos: u64, id: Digest, record: &str) -> Result<Self, Error> {
         Self::from_known(pos, id, record, None)
+    }
+
+    /// Reads the record of an ephemeral envelope that came from elsewhere, and takes nothing for granted.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Malformed`] if the text is no canonical record of one.
+    pub(crate) fn passed(record: &str) -> Result<Self, Error> {
+        let canonical = Json::parse(record)?;
+        if canonical.as_str() != record {
+            return Err(Error::new(ErrorKind::Malformed, "the record is not in canonical form"));
+        }
+        let unplaced = Digest::content(record.as_bytes());
+        let read = Self::from_record(0, unplaced, record);
+        let mut envelope = read.map_err(|error| Error::new(ErrorKind::Malformed, error))?;
+        let refuse = |why: &str| Err(Error::new(ErrorKind::Malformed, format!("the record {why}")));
+        if envelope.parent_seq.is_some() || envelope.seq == 0 {
+            return refuse("stands where no ephemeral envelope stands");
+        }
+        if record.len() > limits::RECORD_BYTES_MAX || envelope.headers.iter().count() > limits::HEADERS_MAX {
+            return refuse("is larger than a record may be");
+        }
+        envelope.id = OnceLock::new();
+        Ok(envelope)
     }
 
     /// Reads a stored record whose topic and type are very likely these, so that nothing is allocated for them.

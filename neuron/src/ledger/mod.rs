@@ -21,6 +21,7 @@ use crate::{
     pipeline::Pipeline,
     store::{Batch, INJECTED, Observer, Options, Select, Sqlite, Store},
     topic::catalog,
+    transport::Transport,
 };
 
 pub use artifacts::{ArtifactReader, ArtifactSettled, ArtifactSuperseded, Lineage};
@@ -55,7 +56,8 @@ struct Inner {
 }
 
 impl Ledger {
-    /// The ledger of one SQLite file, without stages.
+    /// The ledger of one SQLite file, without stages. Its ephemeral topics reach the other processes that have the file
+    /// open, unless [`Options::bridge`] says otherwise.
     ///
     /// ```
     /// # use neuron::{Ledger, store::Options};
@@ -67,17 +69,41 @@ impl Ledger {
     /// # Errors
     /// As [`Sqlite::open`].
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
-        let clock = options.clock.clone();
-        Self::over(Arc::new(Sqlite::open(path, options)?), clock, Pipeline::default())
+        let (clock, bridge) = (options.clock.clone(), options.bridge);
+        let store = Sqlite::open(path, options)?;
+        let transport = store.path().filter(|_| bridge && store.writes()).and_then(bridged);
+        Self::carried(Arc::new(store), clock, Pipeline::default(), transport)
     }
 
-    /// A ledger over a store, with the stages that drafts pass.
+    /// A ledger over a store, with the stages that drafts pass. Its ephemeral topics stay in it.
     ///
     /// # Errors
     /// A kind of the disk, if the declarations cannot be read.
     pub fn over(store: Arc<dyn Store>, clock: Arc<dyn Clock>, pipeline: Pipeline) -> Result<Self, Error> {
+        Self::carried(store, clock, pipeline, None)
+    }
+
+    /// As [`Ledger::over`], with what carries its ephemeral topics to other ledgers of the same store.
+    ///
+    /// # Errors
+    /// As [`Ledger::over`].
+    pub fn with_transport(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        pipeline: Pipeline,
+        transport: Arc<dyn Transport>,
+    ) -> Result<Self, Error> {
+        Self::carried(store, clock, pipeline, Some(transport))
+    }
+
+    fn carried(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        pipeline: Pipeline,
+        transport: Option<Arc<dyn Transport>>,
+    ) -> Result<Self, Error> {
         let contracts = Arc::new(Contracts::default());
-        let bus = Bus::new(contracts.clone(), clock.clone());
+        let bus = Bus::new(contracts.clone(), clock.clone(), transport);
         let live = Arc::new(Live::new(bus, contracts.clone()));
         let observer: Arc<dyn Observer> = live.clone();
         store.observe(Arc::downgrade(&observer));
@@ -90,6 +116,11 @@ impl Ledger {
             pipeline,
             clock,
         }));
+        let weak = Arc::downgrade(&ledger.0);
+        ledger.0.contracts.refresh_by(move || {
+            let ledger = weak.upgrade().map(Self);
+            ledger.map_or(Ok(()), |ledger| ledger.learn_declarations())
+        });
         match ledger.learn_declarations() {
             // Whoever needs that declaration is told so then. Everything else stays readable, for `verify` first of all.
             Err(error) if error.kind() == ErrorKind::Corrupt => tracing::warn!(%error, "a declaration is damaged"),
@@ -145,11 +176,7 @@ impl Ledger {
     /// # Errors
     /// [`ErrorKind::UnknownTopic`] if it was never declared.
     pub fn contract(&self, topic: &Topic) -> Result<Contract, Error> {
-        if let Some(contract) = self.0.contracts.get(topic) {
-            return Ok(contract);
-        }
-        self.learn_declarations()?;
-        self.0.contracts.get(topic).ok_or_else(|| bus::unknown(topic))
+        self.0.contracts.find(topic)
     }
 
     /// Appends a batch: durable when this returns, visible to subscribers after that, never before.
@@ -250,6 +277,14 @@ impl Ledger {
     pub fn cause(envelope: &Envelope) -> Cause {
         Cause::Envelope(envelope.reference())
     }
+}
+
+/// What carries the ephemeral topics of the store at `path` to other processes, where there is such a thing.
+fn bridged(path: &Path) -> Option<Arc<dyn Transport>> {
+    #[cfg(unix)]
+    return Some(Arc::new(crate::transport::Bridge::beside(path)));
+    #[cfg(not(unix))]
+    None
 }
 
 impl fmt::Debug for Ledger {

@@ -371,6 +371,7 @@ impl<B> fmt::Debug for Committer<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Committer")
             .field("tail", &*self.tail.borrow())
+            .field("observers", &self.observers)
             .finish_non_exhaustive()
     }
 }

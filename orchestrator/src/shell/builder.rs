@@ -111,6 +111,14 @@ impl Builder {
         self
     }
 
+    /// Whether ephemeral topics (progress, presence, tokens of replies) reach the other processes that have the store open;
+    /// they do unless said otherwise.
+    #[must_use]
+    pub fn bridge(mut self, bridge: bool) -> Self {
+        self.options.bridge = bridge;
+        self
+    }
+
     /// What the log calls this program; the name of its file unless said otherwise.
     #[must_use]
     pub fn build(mut self, build: impl Into<String>) -> Self {

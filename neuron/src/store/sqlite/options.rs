@@ -41,6 +41,10 @@ pub struct Options {
     pub wait: Duration,
     /// Where the `at` of envelopes comes from.
     pub clock: Arc<dyn Clock>,
+    /// Whether the ephemeral topics of a [`Ledger`](crate::Ledger) reach the other processes that have the store open, as
+    /// a [`Bridge`](crate::transport::Bridge) does it. Whoever only reads has no part in it: it changes nothing on the
+    /// disk, also no socket.
+    pub bridge: bool,
     /// Where a test breaks commits.
     pub fault: Option<Arc<dyn Fault>>,
 }
@@ -52,6 +56,7 @@ impl Default for Options {
             access: Access::default(),
             wait: limits::STORE_WAIT_MAX,
             clock: Arc::new(SystemClock),
+            bridge: true,
             fault: None,
         }
     }
