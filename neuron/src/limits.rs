@@ -125,7 +125,7 @@ pub const RETAINED_BYTES_MAX: usize = 64 << 20;
 /// Topics by which losses on the way to another process are told apart; those of more are told to every listener.
 pub const LOST_TOPICS_MAX: usize = 256;
 /// Other processes that one sends ephemeral topics to, and that it listens to: each costs a connection and a queue.
-pub const BRIDGE_PEERS_MAX: usize = 256;
+pub const BRIDGE_PEERS_MAX: usize = 128;
 /// Bytes handed to the socket of another process at once, so that many small envelopes share one write.
 pub const BRIDGE_WRITE_BYTES: usize = 64 << 10;
 /// How long one that connects may take to say who it is.

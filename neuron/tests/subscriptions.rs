@@ -1,6 +1,12 @@
 //! Who is woken by what, and what becomes of those that do not read.
 
-#![allow(clippy::unwrap_used, missing_docs, reason = "a test that fails is meant to panic")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a test that fails is meant to panic"
+)]
 
 use std::{
     path::PathBuf,
@@ -145,7 +151,7 @@ proptest! {
                 ledger.append(Append::of(topics.iter().map(|topic| on(topic)))).await.unwrap();
             }
             let all = futures::future::join_all(readers);
-            tokio::time::timeout(Duration::from_secs(60), all).await.expect("somebody waits in vain")
+            tokio::time::timeout(Duration::from_mins(1), all).await.expect("somebody waits in vain")
         });
         for (pattern, heard) in patterns.iter().zip(heard) {
             let (heard, mut subscription) = heard.unwrap();

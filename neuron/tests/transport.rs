@@ -13,7 +13,7 @@ use std::{
 };
 
 use neuron::{
-    Author, Draft, Ledger, Listener, Pattern, RequestId, SystemClock, Topic,
+    Author, Draft, Ledger, Listener, Pattern, RequestId, SystemClock, Topic, limits,
     pipeline::Pipeline,
     store::{Options, Sqlite},
     topic::catalog,
@@ -79,7 +79,7 @@ impl Target {
     /// Sends bytes, and waits until the connection is closed at the other end.
     fn attack(&self, bytes: &[u8], closes_by_itself: bool) {
         let mut stream = UnixStream::connect(self.socket()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
         // It may close before everything is written.
         let _ = stream.write_all(bytes);
         if !closes_by_itself {
@@ -222,4 +222,21 @@ fn a_store_with_a_path_too_long_for_a_socket_has_a_bridge_all_the_same_and_its_s
     assert_eq!(futures::executor::block_on(heard.next()).unwrap().seq, 1);
     drop((one, other, heard));
     assert!(!sockets.exists(), "the last one takes the folder along");
+}
+
+#[test]
+fn more_connections_than_there_may_be_are_closed_and_those_that_stand_go_on() {
+    let mut target = target();
+    let socket = target.socket();
+    let connect = || UnixStream::connect(&socket).unwrap();
+    let held: Vec<UnixStream> = (0..limits::BRIDGE_PEERS_MAX).map(|_| connect()).collect();
+    target.attack(&[], true);
+    let greeting = [
+        target.hello(),
+        frame(1, b'e', RECORD.replace("TOPIC", "stream.one").as_bytes()),
+    ];
+    (&held[0]).write_all(&greeting.concat()).unwrap();
+    futures::executor::block_on(target.listener.next()).unwrap();
+    drop(held);
+    target.is_unharmed();
 }

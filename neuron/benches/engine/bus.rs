@@ -1,6 +1,8 @@
 //! Row 7: an ephemeral envelope, from publish to delivery.
 
 use std::{
+    path::Path,
+    process::{Command, Stdio},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -9,7 +11,10 @@ use std::{
 };
 
 use neuron::{
-    Author, Draft, Envelope, Ledger, Pattern, RunId, SystemClock, pipeline::Pipeline, store::Memory, topic::catalog,
+    Author, Draft, Envelope, Ledger, Listener, Pattern, RequestId, SystemClock, Topic,
+    pipeline::Pipeline,
+    store::{Memory, Options},
+    topic::catalog,
 };
 use tokio::sync::mpsc;
 
@@ -20,12 +25,14 @@ const WINDOWS: usize = 7;
 /// So far the publisher may be ahead, on both sides: neither queue is ever full.
 const AHEAD: usize = 512;
 
+fn stream(name: &str) -> Topic {
+    catalog::stream(&RequestId::new(name).unwrap())
+}
+
 fn gauge() -> Draft {
-    let run = RunId::new("bench").unwrap();
     let payload = neuron::Json::of(&serde_json::json!({"done": 3, "of": 10, "text": "reading page three"})).unwrap();
     // Like the tokens of a reply: nothing is retained.
-    let _ = run;
-    let topic = catalog::stream(&neuron::RequestId::new("request-1").unwrap());
+    let topic = stream("request-1");
     Draft::new(topic, Author::new("bench").unwrap(), "gauge")
         .unwrap()
         .json(payload, None)
@@ -108,6 +115,60 @@ fn row(threads: usize) -> Row {
     }
 }
 
+/// Where the process at the other end of the bridge finds the store.
+const OTHER: &str = "NEURON_BENCH_OTHER";
+
+/// The other end: says back what it hears, until it is killed. Nothing, in the process that measures.
+pub(crate) fn answer() {
+    let Some(path) = std::env::var_os(OTHER) else { return };
+    let ledger = Ledger::open(path, Options::default()).unwrap();
+    let mut heard = ledger.bus().listen(Pattern::exactly(&stream("there")));
+    loop {
+        futures::executor::block_on(heard.next()).unwrap();
+        ledger.bus().publish(on("back")).unwrap();
+    }
+}
+
+fn on(name: &str) -> Draft {
+    Draft::new(stream(name), Author::new("bench").unwrap(), "gauge").unwrap()
+}
+
+/// Half of the way there and back, the median, in microseconds.
+fn bridged(path: &Path) -> f64 {
+    let ledger = Ledger::open(path, Options::default()).unwrap();
+    let mut back: Listener = ledger.bus().listen(Pattern::exactly(&stream("back")));
+    let mut other = Command::new(std::env::current_exe().unwrap())
+        .env(OTHER, path)
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Until it is there.
+    while back.try_next().unwrap().is_none() {
+        ledger.bus().publish(on("there")).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    while back.try_next().unwrap().is_some() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let mut turns: Vec<f64> = (0..5_000)
+        .map(|_| {
+            let began = Instant::now();
+            ledger.bus().publish(on("there")).unwrap();
+            futures::executor::block_on(back.next()).unwrap();
+            began.elapsed().as_secs_f64() * 1e6 / 2.0
+        })
+        .collect();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    turns.sort_by(f64::total_cmp);
+    turns[turns.len() / 2]
+}
+
 pub(crate) fn delivered() -> Vec<Row> {
+    let folder = tempfile::tempdir().unwrap();
+    println!(
+        "the bridge, publish in one process to deliver in another: {:.0} µs, the median",
+        bridged(&folder.path().join("store.db"))
+    );
     vec![row(1), row(2)]
 }

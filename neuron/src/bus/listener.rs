@@ -116,13 +116,11 @@ impl Listener {
     pub(super) async fn item(&mut self) -> Result<Item, Lagged> {
         poll_fn(|context| {
             let mut state = self.slot.state();
-            match state.queue.pop() {
-                Some(entry) => Poll::Ready(entry.map_err(Lagged)),
-                None => {
-                    state.reader = Some(context.waker().clone());
-                    Poll::Pending
-                }
+            if let Some(entry) = state.queue.pop() {
+                return Poll::Ready(entry.map_err(Lagged));
             }
+            state.reader = Some(context.waker().clone());
+            Poll::Pending
         })
         .await
     }

@@ -87,6 +87,23 @@ struct Delivery<'a> {
 }
 
 impl State {
+    fn keep_and_deliver(
+        &mut self,
+        contract: Contract,
+        delivery: &Delivery<'_>,
+        is_own: bool,
+    ) -> (Vec<oneshot::Receiver<()>>, Readers) {
+        let Self { slots, retained, .. } = self;
+        let value = Value {
+            envelope: delivery.envelope,
+            bytes: delivery.bytes,
+            is_own,
+        };
+        retained.keep(contract, &value, || slots.selects(&delivery.envelope.topic));
+        let mut readers = Readers::default();
+        (self.deliver(delivery, &mut readers), readers)
+    }
+
     fn deliver(&self, delivery: &Delivery<'_>, readers: &mut Readers) -> Vec<oneshot::Receiver<()>> {
         let mut handled = Vec::new();
         self.slots.each(&delivery.envelope.topic, |_, slot| {
@@ -226,7 +243,7 @@ impl Bus {
             bytes,
             is_awaited,
         };
-        let (handled, readers) = self.0.keep_and_deliver(&mut state, contract, &delivery, true);
+        let (handled, readers) = state.keep_and_deliver(contract, &delivery, true);
         if let Some(link) = link {
             link.send(&envelope, bytes);
         }
@@ -304,24 +321,6 @@ impl Inner {
         Ok(contract)
     }
 
-    fn keep_and_deliver(
-        &self,
-        state: &mut State,
-        contract: Contract,
-        delivery: &Delivery<'_>,
-        is_own: bool,
-    ) -> (Vec<oneshot::Receiver<()>>, Readers) {
-        let State { slots, retained, .. } = state;
-        let value = Value {
-            envelope: delivery.envelope,
-            bytes: delivery.bytes,
-            is_own,
-        };
-        retained.keep(contract, &value, || slots.selects(&delivery.envelope.topic));
-        let mut readers = Readers::default();
-        (state.deliver(delivery, &mut readers), readers)
-    }
-
     fn take(&self, envelope: &Arc<Envelope>, is_retained: bool) -> Result<(), Error> {
         let contract = self.ephemeral(&envelope.topic)?;
         let mut state = self.state();
@@ -333,7 +332,7 @@ impl Inner {
             bytes: Passing::most_bytes(envelope),
             is_awaited: false,
         };
-        let (_, readers) = self.keep_and_deliver(&mut state, contract, &delivery, false);
+        let (_, readers) = state.keep_and_deliver(contract, &delivery, false);
         drop(state);
         readers.wake();
         Ok(())

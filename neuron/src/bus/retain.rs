@@ -141,7 +141,9 @@ impl Retained {
                 .filter(|(_, kept)| kept.expires().is_some_and(|at| at <= now));
             expired.map(|(topic, _)| topic.clone()).collect()
         };
-        gone.iter().for_each(|topic| self.forget(topic));
+        for topic in &gone {
+            self.forget(topic);
+        }
         self.due = self.kept.values().filter_map(Kept::expires).min();
     }
 

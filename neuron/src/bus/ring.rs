@@ -55,7 +55,9 @@ impl Ring {
     /// Takes rows in, in any order.
     pub(crate) fn put(&self, rows: &[Arc<Row>]) {
         let mut state = self.state();
-        rows.iter().for_each(|row| state.put(row));
+        for row in rows {
+            state.put(row);
+        }
     }
 
     /// The rows from `from` on, at most to `to` and at most a page; `None` if it does not hold the first.

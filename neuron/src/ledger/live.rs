@@ -111,7 +111,9 @@ impl Live {
     /// end a subscription.
     fn wake(&self, rows: &[Arc<Row>]) {
         let wanted = self.waiting().look_at(rows);
-        wanted.into_values().for_each(|(due, pos)| mark(&due, pos));
+        for (due, pos) in wanted.into_values() {
+            mark(&due, pos);
+        }
     }
 
     /// Everything from `from` to `upto` was looked at and is marked.
@@ -186,7 +188,9 @@ impl Observer for Live {
             waiting.newest = waiting.newest.max(last);
             waiting.index.iter().cloned().collect()
         };
-        all.iter().for_each(|due| mark(due, last));
+        for due in &all {
+            mark(due, last);
+        }
         self.advance(seen + 1, last);
     }
 }

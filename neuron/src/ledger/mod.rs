@@ -71,7 +71,7 @@ impl Ledger {
     pub fn open(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
         let (clock, bridge) = (options.clock.clone(), options.bridge);
         let store = Sqlite::open(path, options)?;
-        let transport = store.path().filter(|_| bridge && store.writes()).and_then(bridged);
+        let transport = store.path().filter(|_| bridge && store.writes()).map(bridged);
         Self::carried(Arc::new(store), clock, Pipeline::default(), transport)
     }
 
@@ -279,12 +279,16 @@ impl Ledger {
     }
 }
 
-/// What carries the ephemeral topics of the store at `path` to other processes, where there is such a thing.
-fn bridged(path: &Path) -> Option<Arc<dyn Transport>> {
-    #[cfg(unix)]
-    return Some(Arc::new(crate::transport::Bridge::beside(path)));
-    #[cfg(not(unix))]
-    None
+/// What carries the ephemeral topics of the store at `path` to other processes.
+#[cfg(unix)]
+fn bridged(path: &Path) -> Arc<dyn Transport> {
+    Arc::new(crate::transport::Bridge::beside(path))
+}
+
+/// As on Unix, where the sockets of the bridge are; elsewhere each process is alone.
+#[cfg(not(unix))]
+fn bridged(_path: &Path) -> Arc<dyn Transport> {
+    Arc::new(crate::transport::Local::default())
 }
 
 impl fmt::Debug for Ledger {

@@ -216,9 +216,10 @@ mod tests {
         let end = prop_oneof![Just(""), Just("**"), Just(">")];
         let join = |(segments, end, slash): (Vec<&str>, &str, bool)| {
             let all: Vec<&str> = segments.into_iter().chain((!end.is_empty()).then_some(end)).collect();
-            match slash {
-                true => format!("/{}", all.join("/")),
-                false => all.join("."),
+            if slash {
+                format!("/{}", all.join("/"))
+            } else {
+                all.join(".")
             }
         };
         prop_oneof![

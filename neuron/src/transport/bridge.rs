@@ -6,6 +6,7 @@ use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering},
+        mpsc,
     },
     thread::{self, JoinHandle},
     time::Instant,
@@ -50,31 +51,44 @@ impl Bridge {
 impl Transport for Bridge {
     fn join(&self, inbox: Weak<dyn Inbox>) -> Result<Box<dyn Link>, Error> {
         let (meeting, listener) = Meeting::open(&self.store)?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let listener = {
-            let _entered = runtime.enter();
-            UnixListener::from_std(listener)?
-        };
-        let mesh = Arc::new(Mesh {
-            meeting,
-            inbox,
-            peers: Mutex::default(),
-            connections: AtomicUsize::new(0),
-            handle: runtime.handle().clone(),
-            stop: Notify::new(),
-        });
-        let serving = mesh.clone();
+        let meeting = Arc::new(meeting);
+        let (tell, told) = mpsc::channel();
+        let ours = meeting.clone();
         let thread = thread::Builder::new().name("neuron-bus".into()).spawn(move || {
+            let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(tell.send(Err(error))),
+            };
             runtime.block_on(async {
+                let listener = match UnixListener::from_std(listener) {
+                    Ok(listener) => listener,
+                    Err(error) => return drop(tell.send(Err(error))),
+                };
+                let mesh = Arc::new(Mesh {
+                    meeting: ours,
+                    inbox,
+                    peers: Mutex::default(),
+                    connections: AtomicUsize::new(0),
+                    handle: Handle::current(),
+                    stop: Notify::new(),
+                });
+                let _ = tell.send(Ok(mesh.clone()));
+                drop(tell);
                 tokio::select! {
-                    () = serving.stop.notified() => serving.linger().await,
-                    () = serving.serve(listener) => {}
+                    () = mesh.stop.notified() => mesh.linger().await,
+                    () = mesh.serve(listener) => {}
                 }
             });
-        })?;
+        });
+        let begun = thread.and_then(|thread| {
+            let told = told.recv().unwrap_or_else(|error| Err(io::Error::other(error)));
+            told.map(|mesh| (thread, mesh))
+        });
+        let (thread, mesh) = begun.inspect_err(|_| meeting.leave())?;
         // Those that are here are known before the first word; those that come later make themselves known.
-        for other in mesh.meeting.others()? {
-            mesh.meet(&other);
+        match mesh.meeting.others() {
+            Ok(others) => others.iter().for_each(|other| mesh.meet(other)),
+            Err(error) => tracing::warn!(%error, "other processes of the store are met only as they publish"),
         }
         Ok(Box::new(Joined {
             mesh,
@@ -85,7 +99,7 @@ impl Transport for Bridge {
 
 /// A process among the others.
 struct Mesh {
-    meeting: Meeting,
+    meeting: Arc<Meeting>,
     inbox: Weak<dyn Inbox>,
     peers: Mutex<Vec<Arc<Peer>>>,
     /// How many others send to this process now.
@@ -134,6 +148,7 @@ impl Mesh {
     async fn send_to(self: Arc<Self>, peer: Arc<Peer>) {
         let mut failed = 0;
         loop {
+            let began = Instant::now();
             let end = match self.connect(&peer).await {
                 Ok(stream) => peer.converse(stream, &self.hello()).await,
                 Err(end) => end,
@@ -143,6 +158,9 @@ impl Mesh {
                 End::Broken(error) => {
                     tracing::debug!(%error, socket = peer.name, "the connection to another process has ended");
                 }
+            }
+            if began.elapsed() > limits::BRIDGE_RETRY_MAX {
+                failed = 0;
             }
             // Mostly it has ended, which the next attempt shows.
             if failed > 0 {

@@ -269,7 +269,7 @@ fn largest(open: &Open) -> Result<(), Error> {
     let (envelope, bytes) = one.envelope(1, &text)?;
     one.send(&envelope, bytes);
     let seen = other.hears(&one, 1)?;
-    same("envelope", &seen.heard.iter().any(|heard| *heard == envelope), &true)
+    same("envelope", &seen.heard.contains(&envelope), &true)
 }
 
 fn leaving(open: &Open) -> Result<(), Error> {

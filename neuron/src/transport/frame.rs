@@ -95,7 +95,9 @@ impl Frame {
             b'l' => {
                 let LostForm { topics, others } = Json::parse(text)?.decode()?;
                 let mut lost = Lost::default();
-                topics.iter().for_each(|(topic, count)| lost.add(topic, *count));
+                for (topic, count) in &topics {
+                    lost.add(topic, *count);
+                }
                 lost.add_others(others);
                 Ok(Self::Lost(lost))
             }

@@ -9,7 +9,7 @@ use std::{
         unix::{
             ffi::OsStrExt as _,
             fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _},
-            net::UnixListener,
+            net::{UnixListener, UnixStream},
         },
     },
     path::{Path, PathBuf},
@@ -79,8 +79,12 @@ impl Meeting {
         let mut others = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
             let name = entry?.file_name();
-            let name = name.to_str().filter(|name| is_name(name) && *name != self.name);
-            others.extend(name.map(str::to_owned));
+            let Some(name) = name.to_str() else { continue };
+            if is_name(name) && *name != self.name {
+                others.push(name.to_owned());
+            } else if name.strip_prefix('.').is_some_and(is_name) {
+                self.clear(name);
+            }
         }
         Ok(others)
     }
@@ -107,6 +111,15 @@ impl Meeting {
     /// Removes the socket of a process that is dead.
     pub(super) fn bury(&self, name: &str) {
         let _ = fs::remove_file(self.folder.join(name));
+    }
+
+    /// Removes a socket whose process died before it was there under its name. One that is only just being made is made
+    /// again.
+    fn clear(&self, draft: &str) {
+        let reached = self.reach(draft).and_then(UnixStream::connect);
+        if reached.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+            self.bury(draft);
+        }
     }
 
     /// Removes this process's own socket. The folder goes with the last one: not while any socket is in it.

@@ -107,14 +107,15 @@ impl Peer {
         while bytes.len() < limits::BRIDGE_WRITE_BYTES {
             match outbox.queue.pop() {
                 None => break,
-                Some(Ok(parcel)) => match parcel.0.frame() {
-                    Some(frame) => {
+                Some(Ok(parcel)) => {
+                    if let Some(frame) = parcel.0.frame() {
                         bytes.extend_from_slice(frame);
-                        risked.count(&parcel);
+                    } else {
+                        // Only an envelope that was changed by hand has no text.
+                        tracing::warn!(topic = %parcel.0.envelope.topic, "an envelope cannot be written out");
                     }
-                    // Only an envelope that was changed by hand has no text.
-                    None => tracing::warn!(topic = %parcel.0.envelope.topic, "an envelope cannot be written out"),
-                },
+                    risked.count(&parcel);
+                }
                 Some(Err(lost)) => {
                     bytes.extend(Frame::Lost(lost.clone()).encode().unwrap_or_default());
                     super::Loss::<Parcel>::add(&mut risked, lost);

@@ -16,6 +16,7 @@ use neuron::{
     Append, Author, Digest, Draft, Error, ErrorKind, Expectation, Json, Kind, Millis, Pattern, Receipt, RunId,
     SchemaUse, Topic, limits,
     store::{Fault, Manifest, Options, Point, Select, Sqlite, conformance},
+    transport::Lost,
 };
 use serde_json::{Value, json};
 use telos_adapter::ScopeId;
@@ -92,6 +93,18 @@ const BOUNDS: &[(&str, Reached)] = &[
     ("RING_MAX", In("tests/it/laws/control.rs")),
     ("RING_BYTES_MAX", In("neuron/src/bus/ring.rs")),
     ("EPHEMERAL_QUEUE_MAX", In("tests/it/laws/ephemeral.rs")),
+    ("EPHEMERAL_QUEUE_BYTES_MAX", In("neuron/src/transport/queue.rs")),
+    ("EPHEMERAL_TOPICS_MAX", In("neuron/src/bus/routes.rs")),
+    ("RETAINED_MAX", GoesOn(retained)),
+    ("RETAINED_BYTES_MAX", GoesOn(retained)),
+    ("LOST_TOPICS_MAX", Told(lost)),
+    ("BRIDGE_PEERS_MAX", In("neuron/tests/transport.rs")),
+    ("BRIDGE_WRITE_BYTES", Within),
+    ("BRIDGE_HELLO_WAIT", Within),
+    ("BRIDGE_RETRY_MIN", Within),
+    ("BRIDGE_RETRY_MAX", Within),
+    ("BRIDGE_LINGER_MAX", Within),
+    ("BRIDGE_ATTEMPTS_MAX", Within),
     ("CACHED_HEADS_MAX", Within),
     ("CACHED_VALIDATORS_MAX", Within),
     ("BACKOFF_MIN", In("neuron/tests/context.rs")),
@@ -495,6 +508,49 @@ fn patterns() {
         let all = Select::Pattern(Pattern::new("law.*.*").unwrap());
         assert_eq!(home.ledger.read(all).envelopes().count(), count);
     }
+}
+
+/// The newest are kept, whatever they are bounded by.
+fn retained() {
+    let topic = |n: usize| Topic::new(format!("air.{n}")).unwrap();
+    let kept = |home: &Home| {
+        let mut listener = home.ledger.bus().listen(Pattern::new("air.*").unwrap());
+        let mut seen = BTreeSet::new();
+        loop {
+            match listener.try_next() {
+                Ok(Some(envelope)) => seen.insert(envelope.topic.clone()),
+                Ok(None) => break seen.len() as u64,
+                Err(lagged) => break seen.len() as u64 + lagged.0,
+            };
+        }
+    };
+    for (count, bytes, most) in [
+        (limits::RETAINED_MAX + 10, 1, limits::RETAINED_MAX),
+        (80, 1_000_000, limits::RETAINED_BYTES_MAX / 1_000_000),
+    ] {
+        let home = Home::new(Backend::Memory);
+        home.declare("air.*", neuron::Contract::RETAINED);
+        for n in 0..count {
+            let draft = Draft::new(topic(n), Author::cli(), "wind").unwrap();
+            let draft = draft.json(Json::of(&"x".repeat(bytes)).unwrap(), None);
+            home.ledger.bus().publish(draft).unwrap();
+        }
+        assert_eq!(kept(&home), most as u64);
+        let last = || home.ledger.bus().listen(Pattern::exactly(&topic(count - 1)));
+        assert!(last().try_next().unwrap().is_some(), "the newest is kept");
+        let first = home.ledger.bus().listen(Pattern::exactly(&topic(0))).try_next();
+        assert!(first.unwrap().is_none(), "the oldest is let go of");
+    }
+}
+
+fn lost() {
+    let mut lost = Lost::default();
+    let count = limits::LOST_TOPICS_MAX as u64 + 5;
+    for n in 0..count {
+        lost.add(&Topic::new(format!("air.{n}")).unwrap(), 2);
+    }
+    let apart: u64 = lost.topics().map(|(_, count)| count).sum();
+    assert_eq!((apart, lost.others()), (2 * (count - 5), 10));
 }
 
 fn ids() {
