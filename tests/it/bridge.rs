@@ -111,7 +111,10 @@ fn one_that_is_stopped_keeps_nobody_waiting_and_is_told_what_it_lost_when_it_goe
         if arrived + lost >= count {
             break (arrived, lost);
         }
-        assert!(Instant::now() < until, "{arrived} of {count} were heard, {lost} told as lost");
+        assert!(
+            Instant::now() < until,
+            "{arrived} of {count} were heard, {lost} told as lost"
+        );
         std::thread::sleep(Duration::from_millis(5));
     };
     assert!(lost > 0);

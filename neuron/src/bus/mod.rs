@@ -6,12 +6,12 @@ mod listener;
 mod retain;
 mod ring;
 mod routes;
+mod state;
 
 use std::{
     fmt,
     future::Future,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
-    task::Waker,
 };
 
 use tokio::{sync::oneshot, task::AbortHandle};
@@ -20,7 +20,6 @@ use crate::{
     Clock, Contract, Draft, Envelope, Error, ErrorKind, Pattern, Result, Topic,
     envelope::Passing,
     store::Row,
-    topic::Index,
     transport::{Inbox, Link, Lost, Transport},
 };
 
@@ -28,9 +27,8 @@ pub use contracts::TopicDeclared;
 pub(crate) use contracts::{Contracts, declarable};
 use listener::{Desk, Item, Slot};
 pub use listener::{Lagged, Listener};
-use retain::{Retained, Value};
 pub(crate) use ring::Ring;
-use routes::Routes;
+use state::{Delivery, Readers, State};
 
 /// The live wire of a process. Cheap to clone.
 ///
@@ -47,77 +45,6 @@ struct Inner {
     /// Joined when the first ephemeral envelope is published or listened for.
     transport: Option<Arc<dyn Transport>>,
     link: OnceLock<Option<Box<dyn Link>>>,
-}
-
-#[derive(Default)]
-struct State {
-    slots: Index<Arc<Slot>>,
-    next_key: u64,
-    routes: Routes,
-    retained: Retained,
-}
-
-/// Readers to be woken once no lock is held: what waking does may end a subscription.
-#[derive(Default)]
-struct Readers {
-    /// Mostly there is one.
-    first: Option<Waker>,
-    more: Vec<Waker>,
-}
-
-impl Readers {
-    fn add(&mut self, reader: Option<Waker>) {
-        match self.first {
-            None => self.first = reader,
-            Some(_) => self.more.extend(reader),
-        }
-    }
-
-    fn wake(self) {
-        self.first.into_iter().chain(self.more).for_each(Waker::wake);
-    }
-}
-
-/// An envelope on its way to those who listen.
-struct Delivery<'a> {
-    envelope: &'a Arc<Envelope>,
-    bytes: usize,
-    /// Somebody waits until it was handled.
-    is_awaited: bool,
-}
-
-impl State {
-    fn keep_and_deliver(
-        &mut self,
-        contract: Contract,
-        delivery: &Delivery<'_>,
-        is_own: bool,
-    ) -> (Vec<oneshot::Receiver<()>>, Readers) {
-        let Self { slots, retained, .. } = self;
-        let value = Value {
-            envelope: delivery.envelope,
-            bytes: delivery.bytes,
-            is_own,
-        };
-        retained.keep(contract, &value, || slots.selects(&delivery.envelope.topic));
-        let mut readers = Readers::default();
-        (self.deliver(delivery, &mut readers), readers)
-    }
-
-    fn deliver(&self, delivery: &Delivery<'_>, readers: &mut Readers) -> Vec<oneshot::Receiver<()>> {
-        let mut handled = Vec::new();
-        self.slots.each(&delivery.envelope.topic, |_, slot| {
-            let waited = (delivery.is_awaited && slot.is_handler).then(oneshot::channel);
-            let (done, waits) = waited.unzip();
-            handled.extend(waits);
-            let item = Item {
-                envelope: delivery.envelope.clone(),
-                handled: done,
-            };
-            readers.add(slot.push(item, delivery.bytes));
-        });
-        handled
-    }
 }
 
 impl Bus {
