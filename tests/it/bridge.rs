@@ -83,6 +83,22 @@ fn heard(child: &mut Process, stream: &str) -> (u64, u64) {
     (heard, lost.map(|count| count.parse::<u64>().unwrap()).sum())
 }
 
+/// As [`heard`], once both are so many together: then what comes next finds room.
+fn settled(child: &mut Process, stream: &str, count: u64) -> (u64, u64) {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let (arrived, lost) = heard(child, stream);
+        if arrived + lost >= count {
+            return (arrived, lost);
+        }
+        assert!(
+            Instant::now() < until,
+            "{arrived} of {count} were heard, {lost} told as lost"
+        );
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 fn sockets(path: &Path) -> usize {
     let folder = path.with_file_name("store.db.bus");
     fs::read_dir(folder).map_or(0, Iterator::count)
@@ -105,18 +121,7 @@ fn one_that_is_stopped_keeps_nobody_waiting_and_is_told_what_it_lost_when_it_goe
     }
     assert_eq!(heard(&mut other, "flood"), (count, 0));
     stopped.resume();
-    let until = Instant::now() + PATIENCE;
-    let (arrived, lost) = loop {
-        let (arrived, lost) = heard(&mut stopped, "flood");
-        if arrived + lost >= count {
-            break (arrived, lost);
-        }
-        assert!(
-            Instant::now() < until,
-            "{arrived} of {count} were heard, {lost} told as lost"
-        );
-        std::thread::sleep(Duration::from_millis(5));
-    };
+    let (arrived, lost) = settled(&mut stopped, "flood", count);
     assert!(lost > 0);
     assert_eq!(arrived + lost, count);
     ledger.bus().publish(token("after")).unwrap();
@@ -136,10 +141,13 @@ fn one_that_is_killed_in_the_middle_is_forgotten_and_the_next_one_is_heard() {
     meet(&ledger, &mut killed);
     meet(&ledger, &mut other);
     killed.pause();
-    for _ in 0..2 * limits::EPHEMERAL_QUEUE_MAX {
+    let count = 2 * limits::EPHEMERAL_QUEUE_MAX as u64;
+    for _ in 0..count {
         ledger.bus().publish(token("before")).unwrap();
     }
     killed.kill();
+    let (arrived, lost) = settled(&mut other, "before", count);
+    assert_eq!(arrived + lost, count);
     ledger.bus().publish(token("after")).unwrap();
     other.wait_for("heard stream.after 1");
     let mut next = child(&path, "stream.*");
