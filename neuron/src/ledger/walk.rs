@@ -31,7 +31,7 @@ impl Ledger {
     /// Injections are left out unless asked for. At most `limit` steps. Blocks.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the start is not in this store; a kind of the disk.
+    /// [`ErrorKind::NotFound`] if the start is not in this store; a kind of the disk.
     pub fn walk(
         &self,
         start: &EnvelopeRef,

@@ -234,7 +234,7 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         let _ = (key, snapshot);
         Ok(())
     }
-    /// The first ids of a range of the log, with their `pos`, in order; at most [`limits::ID_PAGE_MAX`], none at its end.
+    /// The first ids of a range of the log, with their `pos`, in order; at most [`ID_PAGE_MAX`](crate::limits::ID_PAGE_MAX), none at its end.
     ///
     /// # Errors
     /// As [`Store::page`].
