@@ -4,6 +4,7 @@
 mod hostile;
 mod kill;
 mod limit;
+mod stalled;
 
 use std::{
     collections::{BTreeMap, HashMap},
