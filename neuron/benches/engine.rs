@@ -4,6 +4,7 @@
 //! ```text
 //! cargo bench -p neuron --bench engine
 //! NEURON_BENCH_ROWS=300000 cargo bench -p neuron --bench engine      # a smaller log, quicker
+//! NEURON_BENCH_TOPICS=20000 cargo bench -p neuron --bench engine      # fewer topics where memory is measured with many
 //! NEURON_BENCH_ONLY=1,3 cargo bench -p neuron --bench engine          # some of the rows
 //! ```
 //!
@@ -24,6 +25,8 @@ mod bus;
 mod grown;
 #[path = "engine/integrity.rs"]
 mod integrity;
+#[path = "engine/memory.rs"]
+mod memory;
 #[path = "engine/processes.rs"]
 mod processes;
 #[path = "engine/steps.rs"]
@@ -41,7 +44,7 @@ fn main() {
         return;
     }
     // Another process of one of the rows below.
-    if processes::child() {
+    if processes::child() || memory::child() {
         return;
     }
     bus::answer();
@@ -84,6 +87,9 @@ fn main() {
         for row in bus::delivered() {
             table.row(row);
         }
+    }
+    if asked("memory") {
+        memory::print(rows);
     }
     table.print();
 }

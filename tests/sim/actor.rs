@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use neuron::{Digest, Pattern, Receipt, Topic, ledger::Subscription, ownership::Ownership};
+use neuron::{Digest, Pattern, Receipt, Topic, consumer::Consumer, ledger::Subscription, ownership::Ownership};
 
 /// The name that all of them want to own.
 pub(crate) const OWNED: &str = "run:sim";
@@ -13,6 +13,11 @@ pub(crate) const TOPICS: [&str; 3] = ["sim.a", "sim.b", "sim.c"];
 /// The topic of the registers that they compare and set, and its keys.
 pub(crate) const REGISTERS: &str = "sim.registers";
 pub(crate) const KEYS: [&str; 2] = ["red", "blue"];
+
+/// The consumer that one of them at a time has open, what it consumes, and where its effects stand: one for each message.
+pub(crate) const CONSUMER: &str = "sim";
+pub(crate) const CONSUMED: &str = TOPICS[0];
+pub(crate) const EFFECTS: &str = "sim.effects";
 
 /// A batch that was named, to be sent again.
 #[derive(Clone, Debug)]
@@ -39,6 +44,7 @@ pub(crate) struct Actor {
     /// What its subscriptions have delivered, over all its lives.
     pub(crate) delivered: Vec<(u64, Topic, Digest)>,
     pub(crate) owner: Option<Ownership>,
+    pub(crate) consumer: Option<Consumer>,
     /// The epoch it believes to own under. It outlives its process, as a stale owner does.
     pub(crate) epoch: u64,
     pub(crate) read: Option<Read>,
@@ -53,6 +59,7 @@ impl Actor {
             subscription: None,
             delivered: Vec::new(),
             owner: None,
+            consumer: None,
             epoch: 0,
             read: None,
             named: Vec::new(),
@@ -68,6 +75,7 @@ impl Actor {
     pub(crate) fn dies(&mut self) {
         self.subscription = None;
         self.owner = None;
+        self.consumer = None;
         self.read = None;
     }
 

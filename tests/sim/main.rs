@@ -1,5 +1,6 @@
-//! Simulated histories: actors of two processes append, compare and set, claim, subscribe and crash, all from one seed, and
-//! after every step the log is held to the laws.
+//! Simulated histories: actors of two processes append, compare and set, claim and hand over, subscribe, consume and crash,
+//! and the clock jumps, all from one seed; after every step the log is held to the laws, and in the end every message has had
+//! its effect once.
 //!
 //! A failure prints its seed. `NEURON_SEED=7 cargo test --test sim` runs that history again; `NEURON_LONG=1` runs many more.
 
@@ -81,4 +82,6 @@ fn a_history_follows_from_its_seed() {
     assert_eq!(one, again);
     assert_ne!(one, history(2, Kind::Memory, 100));
     assert!(one.len() > 50, "only {} envelopes in a hundred steps", one.len());
+    let effects = one.iter().filter(|line| line.starts_with(actor::EFFECTS)).count();
+    assert!(effects > 3, "only {effects} messages were consumed");
 }

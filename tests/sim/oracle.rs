@@ -12,6 +12,8 @@ use neuron::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::actor::{CONSUMED, CONSUMER, EFFECTS, OWNED};
+
 /// What an actor writes: one word that nobody else ever writes, and a number if it is a register.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Said {
@@ -48,6 +50,8 @@ pub(crate) struct Oracle {
     epochs: HashMap<String, u64>,
     batches: Vec<Batch>,
     words: HashMap<String, (usize, bool)>,
+    /// The effect of each message, by the place of both.
+    effects: BTreeMap<u64, u64>,
     heads: Vec<Head>,
 }
 
@@ -170,7 +174,10 @@ impl Oracle {
         if let Some(epoch) = envelope.headers.decode::<u64>("epoch")
             && !envelope.topic.is_reserved()
         {
-            let newest = self.epoch(super::actor::OWNED);
+            // A consumer writes its effects under its own epoch.
+            let consumer = format!("consumer:{CONSUMER}");
+            let is_effect = envelope.topic.as_str() == EFFECTS;
+            let newest = self.epoch(if is_effect { &consumer } else { OWNED });
             hold(epoch == newest, || {
                 format!("epoch {epoch} wrote pos {} under epoch {newest}", envelope.pos)
             })?;
@@ -205,7 +212,27 @@ impl Oracle {
                 format!("register {key} went from {last} to {value}: an update is lost")
             })?;
         }
+        if let Some(message) = said.word.strip_prefix("effect-") {
+            let message = message.split('-').next().and_then(|pos| pos.parse().ok());
+            let message: u64 = message.ok_or_else(|| format!("`{}` is the effect of nothing", said.word))?;
+            let consumed = self.log.get(usize::try_from(message - 1).unwrap_or(usize::MAX));
+            hold(consumed.is_some_and(|(topic, _)| topic.as_str() == CONSUMED), || {
+                format!("`{}` is the effect of {consumed:?}", said.word)
+            })?;
+            if let Some(first) = self.effects.insert(message, row.pos) {
+                return Err(format!(
+                    "pos {message} had its effect at pos {first} and has it again at pos {}",
+                    row.pos
+                ));
+            }
+        }
         Ok(said.word)
+    }
+
+    /// Messages of the consumer that have not had their effect.
+    pub(crate) fn unconsumed(&self) -> usize {
+        let messages = self.log.iter().filter(|(topic, _)| topic.as_str() == CONSUMED);
+        messages.count() - self.effects.len()
     }
 
     /// Which word stands where: what two runs of one history have in common.

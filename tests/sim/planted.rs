@@ -100,3 +100,31 @@ fn a_word_that_stands_twice_is_found() {
     let row = store.page(&Select::All, Range::ALL).unwrap().rows.pop().unwrap();
     assert_eq!(oracle.take(&row).unwrap_err(), "`a` stands twice");
 }
+
+#[test]
+fn an_effect_that_stands_twice_or_of_what_is_no_message_is_found() {
+    let effect = |message: u64, number: u64| (format!("effect-{message}-{number}"), "sim.effects");
+    let judged = |words: [(String, &'static str); 3]| {
+        let store = Memory::new().unwrap();
+        let mut oracle = Oracle::default();
+        for (word, topic) in &words {
+            let batch = oracle.tries([&**word]);
+            oracle.told(batch, Told::Stands);
+            let append = Append::of([said(topic, word, None)]);
+            let batch = conformance::batch(append, Millis(1)).unwrap();
+            store.append_blocking(batch).unwrap();
+        }
+        let rows = store.page(&Select::All, Range::ALL).unwrap().rows;
+        judge(&mut oracle, &rows).map(|()| oracle.unconsumed())
+    };
+    let (message, other) = (("a".to_owned(), "sim.a"), ("b".to_owned(), "sim.b"));
+    assert_eq!(judged([message.clone(), other.clone(), effect(1, 1)]), Ok(0));
+    assert_eq!(
+        judged([message.clone(), other.clone(), ("c".to_owned(), "sim.a")]),
+        Ok(2)
+    );
+    let twice = judged([message.clone(), effect(1, 1), effect(1, 2)]).unwrap_err();
+    assert!(twice.contains("has it again at pos 3"), "{twice}");
+    let none = judged([message, other, effect(2, 1)]).unwrap_err();
+    assert!(none.contains("is the effect of"), "{none}");
+}

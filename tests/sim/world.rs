@@ -1,19 +1,23 @@
 //! Two processes on one disk, the actors in them, and what happens to them.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use neuron::{
     Append, Author, Cause, Clock as _, Contract, Digest, Draft, EnvelopeRef, ErrorKind, Expectation, Ledger,
     ManualClock, Millis, Parent, Pattern, Receipt, Topic,
+    consumer::{Consumer, Delivery},
     ledger::From,
     ownership::Ownership,
     pipeline::Pipeline,
     store::{Observer, Point, Range, Row, Select, Store, verify},
 };
-use neuron_workspace::Dice;
+use neuron_workspace::{Dice, PATIENCE};
 
 use super::{
-    actor::{Actor, KEYS, Named, OWNED, REGISTERS, Read, Shown, TOPICS},
+    actor::{Actor, CONSUMED, CONSUMER, EFFECTS, KEYS, Named, OWNED, REGISTERS, Read, Shown, TOPICS},
     disk::{Disk, Fate, Kind},
     oracle::{Oracle, Said, Told},
 };
@@ -104,7 +108,7 @@ impl World {
         if self.oracle.len() == 0 {
             self.declare(actor).await;
         }
-        match self.dice.below(20) {
+        match self.dice.below(24) {
             0..4 => self.writes(actor).await,
             4..6 => self.reads_a_register(actor),
             6..9 => self.sets_a_register(actor).await,
@@ -116,6 +120,8 @@ impl World {
             16 => self.defers(actor),
             17 => self.keeps_a_blob(actor),
             18 => self.turns_the_clock(),
+            19..22 => self.consumes(actor).await,
+            22 => self.hands_over(actor).await,
             _ => self.meets_bad_luck(actor).await,
         }
         self.look();
@@ -123,6 +129,7 @@ impl World {
 
     /// Ends the story: everybody hears everything, and the log is verified as a whole. Gives its story.
     pub(crate) async fn settle(mut self) -> Vec<String> {
+        self.consume_all().await;
         self.flush();
         for actor in 0..self.actors.len() {
             self.subscribe(actor);
@@ -325,6 +332,117 @@ impl World {
         }
     }
 
+    /// Gives what it owns to another that lives, which finds it its own.
+    async fn hands_over(&mut self, actor: usize) {
+        let other = self.dice.below(self.actors.len());
+        let (Some(owner), Some(to)) = (self.actors[actor].owner.clone(), self.actors[other].owner.clone()) else {
+            return;
+        };
+        let newest = self.oracle.epoch(OWNED);
+        match owner.hand_over(OWNED, to.incarnation()).await {
+            Ok(epoch) => {
+                self.look();
+                assert_eq!(epoch, self.oracle.epoch(OWNED));
+                assert_eq!(epoch, newest + u64::from(actor != other));
+                self.actors[other].epoch = epoch;
+                assert_eq!(to.claim(OWNED).await.unwrap().epoch, epoch);
+            }
+            // It never owned the name, or believes to.
+            Err(error) => assert!(
+                [ErrorKind::Misuse, ErrorKind::Fenced].contains(&error.kind()),
+                "{error}"
+            ),
+        }
+    }
+
+    /// Has the consumer open, if nobody else has; handles some messages, and perhaps dies or gives it up.
+    async fn consumes(&mut self, actor: usize) {
+        let Some(mut consumer) = self.opens_the_consumer(actor).await else {
+            return;
+        };
+        for _ in 0..=self.dice.below(4) {
+            let Ok(next) = tokio::time::timeout(Duration::from_secs(1), consumer.next()).await else {
+                break;
+            };
+            match next {
+                Ok(delivery) => self.handles(delivery).await,
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Fenced, "{error}");
+                    return;
+                }
+            }
+        }
+        match self.dice.below(6) {
+            0 => drop(consumer),
+            1 => consumer.close().await.unwrap(),
+            _ => self.actors[actor].consumer = Some(consumer),
+        }
+    }
+
+    async fn opens_the_consumer(&mut self, actor: usize) -> Option<Consumer> {
+        if let Some(open) = self.actors[actor].consumer.take() {
+            return Some(open);
+        }
+        let own = Ownership::join(self.ledger(actor), Duration::from_secs(9)).unwrap();
+        let builder = own.consumer(CONSUMER).unwrap().pattern(Pattern::new(CONSUMED).unwrap());
+        let builder = builder
+            .from(From::Start)
+            .max_deliveries(1_000)
+            .schedule([Duration::from_secs(1)]);
+        let opened = builder.try_open().await;
+        self.look();
+        match opened {
+            Ok(consumer) => Some(consumer),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
+                None
+            }
+        }
+    }
+
+    /// Commits the effect of a message with its position, or fails in one way or another.
+    async fn handles(&mut self, mut delivery: Delivery) {
+        let ended = match self.dice.below(8) {
+            0 => delivery.fail("the simulation wants it so").await,
+            1 => delivery.retry_after(Duration::from_secs(2)).await,
+            2 => {
+                drop(delivery);
+                Ok(())
+            }
+            _ => {
+                let word = format!("effect-{}-{}", delivery.envelope().pos, self.word());
+                let batch = self.oracle.tries([&*word]);
+                let effect = draft(EFFECTS, &word, None).cause(Ledger::cause(delivery.envelope()));
+                let outcome = delivery.ack_with(Append::of([effect])).await;
+                let told = if outcome.is_ok() { Told::Stands } else { Told::Refused };
+                self.oracle.told(batch, told);
+                outcome.map(drop)
+            }
+        };
+        self.look();
+        if let Err(error) = ended {
+            assert_eq!(error.kind(), ErrorKind::Fenced, "{error}");
+        }
+    }
+
+    /// Goes on until every message has had its effect.
+    async fn consume_all(&mut self) {
+        self.flush();
+        let until = Instant::now() + PATIENCE;
+        while self.oracle.unconsumed() > 0 {
+            assert!(
+                Instant::now() < until,
+                "{} messages have no effect",
+                self.oracle.unconsumed()
+            );
+            for actor in 0..self.actors.len() {
+                self.consumes(actor).await;
+                // Whoever gave it up has still to say so.
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    }
+
     async fn works_as_owner(&mut self, actor: usize) {
         let (drafts, words) = self.batch();
         let epoch = self.actors[actor].epoch;
@@ -403,7 +521,10 @@ impl World {
     }
 
     fn turns_the_clock(&mut self) {
-        let by = i64::try_from(self.dice.below(10_000)).unwrap() - 3_000;
+        const DAY: usize = 24 * 60 * 60 * 1_000;
+        // A little, or a day: it was set by hand, or the machine was suspended.
+        let most = *self.dice.pick(&[10_000, 10_000, 2 * DAY]);
+        let by = i64::try_from(self.dice.below(most)).unwrap() - i64::try_from(most / 3).unwrap();
         self.clock.set(Millis(self.clock.now().0 + by));
     }
 
@@ -419,7 +540,7 @@ impl World {
 
     async fn finds_the_disk_full(&mut self, actor: usize) {
         // What is deferred would fail with it, and its writer would be told so by its next append.
-        self.flush();
+        self.calms_down().await;
         self.disk.strike(Fate::Fails);
         let (drafts, words) = self.batch();
         let outcome = self.append(actor, Append::of(drafts), &words).await;
@@ -429,7 +550,7 @@ impl World {
 
     /// Everybody dies inside of a commit; nobody is told what became of it.
     async fn dies_in_a_commit(&mut self, actor: usize, point: Point) {
-        self.flush();
+        self.calms_down().await;
         let stood = self.oracle.len();
         self.disk.strike(Fate::Dies(point));
         let (drafts, words) = self.batch();
@@ -441,6 +562,13 @@ impl World {
         self.reboot(Some(point), stood, stands);
         let left = self.store().last().unwrap().0;
         assert_eq!(left, if point == Point::BeforeCommit { stood } else { stands });
+    }
+
+    /// Whoever has still something to say, a consumer that was given up for instance, has said it: the next commit is that
+    /// of the one who appends.
+    async fn calms_down(&mut self) {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        self.flush();
     }
 
     /// Everybody dies between two commits, and what was deferred with them.
