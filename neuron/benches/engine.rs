@@ -10,6 +10,7 @@
 //!
 //! Absolute figures depend on the disk; the goals are ratios. Each figure is the best of several windows on both sides.
 #![allow(
+    clippy::panic,
     clippy::unwrap_used,
     clippy::print_stdout,
     clippy::cast_precision_loss,
