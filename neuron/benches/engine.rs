@@ -92,5 +92,8 @@ fn main() {
     if asked("memory") {
         memory::print(rows);
     }
+    if asked("backup") {
+        table.row(integrity::backups(rows.min(300_000)));
+    }
     table.print();
 }

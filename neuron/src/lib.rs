@@ -21,6 +21,7 @@ mod bus;
 pub mod canon;
 pub mod consumer;
 pub mod def;
+pub mod doctor;
 pub mod envelope;
 pub mod fold;
 pub mod graph;

@@ -11,6 +11,7 @@ mod bad_input;
 mod bridge;
 mod crash;
 mod crash_consumer;
+mod crash_copy;
 mod crash_store;
 mod laws;
 mod leases;

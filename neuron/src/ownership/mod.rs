@@ -9,6 +9,7 @@
 
 mod lease;
 mod slot;
+mod stale;
 
 use std::{
     collections::HashMap,
@@ -26,6 +27,7 @@ use crate::{
 pub use lease::{Claimed, LeaseClaimed, LeaseReleased, Takeover};
 pub use slot::Peer;
 use slot::{Liveness, Slots};
+pub(crate) use stale::{folder, remove_if_stale, stale};
 
 /// The claims of one process on one store. Cheap to clone.
 #[derive(Clone)]

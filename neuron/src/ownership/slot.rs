@@ -124,7 +124,7 @@ impl Slots {
 }
 
 /// Whether the process of this slot lives. Removes the slot of one that does not.
-fn look(path: &Path) -> Result<Liveness, Error> {
+pub(super) fn look(path: &Path) -> Result<Liveness, Error> {
     let failed = |error: std::io::Error| Error::from(error).context(format!("slot {}", path.display()));
     let mut file = match File::open(path) {
         Ok(file) => file,
@@ -172,7 +172,7 @@ fn for_each_other(folder: &Path, own: &str, mut see: impl FnMut(&str, u32)) {
 }
 
 /// Whether a file of the folder is a slot: `PID-HASH`. Others may have files of their own there.
-fn is_incarnation(name: &str) -> bool {
+pub(super) fn is_incarnation(name: &str) -> bool {
     let Some((pid, hash)) = name.split_once('-') else {
         return false;
     };

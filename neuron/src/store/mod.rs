@@ -21,7 +21,7 @@ mod queue;
 mod row;
 mod seal;
 mod snapshot;
-mod sqlite;
+pub(crate) mod sqlite;
 mod standby;
 pub mod verify;
 mod wal;

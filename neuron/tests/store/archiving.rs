@@ -270,7 +270,7 @@ proptest! {
         for row in &wanted {
             let until = |ledger: &Ledger| {
                 let reading = ledger.read(Select::All).from(part.from).until(row.at).unwrap();
-                reading.envelopes().filter_map(|it| it.ok()).filter(|it| it.pos <= part.to).count()
+                reading.envelopes().filter_map(Result::ok).filter(|it| it.pos <= part.to).count()
             };
             if part.topics.is_none() {
                 prop_assert_eq!(until(&over), until(&ledger));

@@ -72,14 +72,14 @@ fn a_backup_taken_under_four_writers_verifies_and_is_what_the_store_was() {
                 }
             });
         }
-        let copies = (0..10).map(|n| {
+        let taken = (0..10).map(|n| {
             let to = folder.path().join(format!("{n}.db"));
             store.backup(&to, &mut |_| {}).map(|copied| (to, copied))
         });
-        let copies: Vec<_> = copies.collect();
+        let taken: Vec<_> = taken.collect();
         stop.store(true, Ordering::Relaxed);
-        for copied in copies {
-            let (to, copied) = copied.unwrap();
+        for outcome in taken {
+            let (to, copied) = outcome.unwrap();
             let copy = reading(&to);
             assert_eq!(verify::verify(&copy).unwrap().head, copied.head);
             // The ids up to there are the store's own: a prefix, and nothing else.

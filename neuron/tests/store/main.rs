@@ -13,6 +13,7 @@ mod conforming;
 mod copying;
 mod grouping;
 mod guarding;
+mod mending;
 mod opening;
 mod sharing;
 mod side;

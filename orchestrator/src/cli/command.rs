@@ -10,7 +10,9 @@ use super::{
     causes::Causes,
     console::Console,
     consumers::{Consumer, Consumers, Redrive},
+    copy::{Backup, Export, Import},
     cost::Cost,
+    doctor::Doctor,
     integrity::{self, Check, Head, Verify},
     lineage::Lineage,
     log::Log,
@@ -113,6 +115,15 @@ pub enum Command {
     Head(Head),
     /// Whether the store still begins with what a head was taken of
     Check(Check),
+    /// What is wrong with a store, and what can be done. Ends with 0 if it is sound, 1 if it can be put right, 2 if what
+    /// was recorded is damaged
+    Doctor(Doctor),
+    /// Copy the whole store to a new file, while others write
+    Backup(Backup),
+    /// Write the store, or a part of it, as lines of JSON
+    Export(Export),
+    /// Make a sealed archive of an export: a file that all questions can be asked of, and nothing is appended to
+    Import(Import),
 }
 
 impl Command {
@@ -127,6 +138,7 @@ impl Command {
         let outcome = self.answer(options, console).and_then(|()| console.flush());
         match outcome {
             Ok(()) | Err(Failure::Closed) => Exit::Success,
+            Err(Failure::Broken) => console.flush().map_or(Exit::Fault, |()| Exit::Fault),
             Err(Failure::Answered) => console.flush().map_or(Exit::Negative, |()| Exit::Negative),
             Err(failure) => {
                 // What was answered so far comes before what went wrong.
@@ -135,7 +147,7 @@ impl Command {
                     Failure::Negative(why) => (Exit::Negative, why),
                     Failure::Usage(why) => (Exit::Fault, why),
                     Failure::Fault(error) => (Exit::Fault, error.to_string()),
-                    Failure::Answered | Failure::Closed => return Exit::Success,
+                    Failure::Answered | Failure::Broken | Failure::Closed => return Exit::Success,
                 };
                 console.say(&format!("neuron: {why}"));
                 exit
@@ -144,10 +156,18 @@ impl Command {
     }
 
     fn answer(&self, options: &Options, console: &mut Console<'_>) -> Outcome {
+        if matches!(self, Self::Doctor(_) | Self::Backup(_) | Self::Import(_)) {
+            self.now(options)?;
+        }
+        match self {
+            Self::Doctor(it) => return it.run(&place::path(options.store.as_deref(), console)?, console),
+            Self::Import(it) => return it.run(console),
+            _ => {}
+        }
         let ledger = match place::open(options.store.as_deref(), self.access(), console) {
             // A file too damaged to be opened is what is asked here.
             Err(Failure::Fault(error)) if matches!(self, Self::Verify(_) | Self::Check(_)) => {
-                return integrity::judged(error, console);
+                return integrity::judged(integrity::salvaged(error, options.store.as_deref(), console), console);
             }
             opened => opened?,
         };
@@ -164,6 +184,9 @@ impl Command {
             Self::Verify(it) => it.run(&ledger, console),
             Self::Head(it) => it.run(&ledger, console),
             Self::Check(it) => it.run(&ledger, console),
+            Self::Backup(it) => it.run(&ledger, console),
+            Self::Export(it) => it.run(&ledger, console),
+            Self::Doctor(_) | Self::Import(_) => Ok(()),
             Self::Topics(it) => it.run(&ledger, console),
             Self::Log(it) => it.run(&ledger, console),
             Self::Show(it) => it.run(&ledger, console),
@@ -176,6 +199,18 @@ impl Command {
             Self::Resume(it) => it.run(Verb::Resume, &ledger, console),
             Self::Cancel(it) => it.run(Verb::Cancel, &ledger, console),
         }
+    }
+
+    /// What is of files, and not of what was said, is done now.
+    fn now(&self, options: &Options) -> Outcome {
+        if options.at.is_none() && options.at_pos.is_none() {
+            return Ok(());
+        }
+        let why = match self {
+            Self::Backup(_) => "a backup is of the store as it stands; `export` takes what stood then",
+            _ => "this is about a file as it stands",
+        };
+        Err(Failure::Usage(format!("{why}: leave out --at and --at-pos")))
     }
 
     /// The ledger as it stood when the options say.

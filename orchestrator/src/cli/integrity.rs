@@ -1,7 +1,9 @@
 //! `neuron verify`, `head` and `check`: whether the store says what was written into it.
 
+use std::path::Path;
+
 use neuron::{
-    Error, ErrorKind, Ledger, Topic,
+    Error, ErrorKind, Ledger, Topic, doctor,
     store::verify::{self, Bad, Head as StoreHead, Past},
 };
 use serde_json::json;
@@ -9,6 +11,7 @@ use serde_json::json;
 use super::{
     console::{Console, Paint},
     outcome::{Failure, Outcome},
+    place,
     text::{bytes, count},
 };
 
@@ -110,6 +113,15 @@ impl Check {
         console.line(&format!("head {head}"))?;
         console.say("ids were compared, not what stands behind them: that is for `neuron verify` to say");
         Ok(())
+    }
+}
+
+/// The error of a file that cannot be opened, with what can still be read of it.
+pub(super) fn salvaged(error: Error, named: Option<&Path>, console: &Console<'_>) -> Error {
+    let left = place::path(named, console).ok().and_then(|path| doctor::left(&path));
+    match left {
+        Some(left) if error.kind() == ErrorKind::Corrupt => error.context(left),
+        _ => error,
     }
 }
 

@@ -39,6 +39,8 @@ pub(super) enum Failure {
     Negative(String),
     /// The answer is no, and has been written in full.
     Answered,
+    /// What was asked about is damaged, and that has been written in full.
+    Broken,
     /// The question is wrong; the sentence says how to ask.
     Usage(String),
     /// Something is broken.

@@ -15,14 +15,19 @@ use super::{
     outcome::{Failure, Outcome},
 };
 
+/// Which file is meant.
+pub(super) fn path(named: Option<&Path>, console: &Console<'_>) -> Outcome<PathBuf> {
+    match named.or(console.named_store()) {
+        // A path is shown as it was given.
+        Some(path) if console.home() == Path::new(".") => Ok(path.to_path_buf()),
+        Some(path) => Ok(console.home().join(path)),
+        None => only(console.home()),
+    }
+}
+
 /// Opens the store that is meant. A reading command changes no byte of it; none makes a store.
 pub(super) fn open(named: Option<&Path>, access: Access, console: &Console<'_>) -> Outcome<Ledger> {
-    let path = match named.or(console.named_store()) {
-        // A path is shown as it was given.
-        Some(path) if console.home() == Path::new(".") => path.to_path_buf(),
-        Some(path) => console.home().join(path),
-        None => only(console.home())?,
-    };
+    let path = path(named, console)?;
     let options = Options {
         access,
         clock: console.ticking(),

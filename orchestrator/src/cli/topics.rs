@@ -37,7 +37,12 @@ impl Topics {
     pub(super) fn run(&self, ledger: &Ledger, console: &mut Console<'_>) -> Outcome {
         let store = ledger.store();
         let mut told = Vec::new();
+        let archive = store.archive()?.is_some();
         for summary in store.topics()? {
+            // Of a topic in an archive, the first envelopes may not be there.
+            let first = Range { limit: 1, ..Range::ALL };
+            let first = archive.then(|| store.page(&Select::Topic(summary.topic.clone()), first));
+            let first = first.transpose()?.and_then(|page| page.rows.first().map(|row| row.seq));
             let range = Range {
                 from: summary.last_pos,
                 to: summary.last_pos,
@@ -51,7 +56,7 @@ impl Topics {
             told.push(Told {
                 bytes,
                 topic: summary.topic,
-                envelopes: summary.head,
+                envelopes: summary.head + 1 - first.unwrap_or(1),
                 last_pos: summary.last_pos,
                 last_at: last.first().map(|row| row.at),
             });

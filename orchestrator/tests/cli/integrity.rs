@@ -67,10 +67,77 @@ fn a_changed_byte_is_found_and_the_envelope_named() {
 
 #[test]
 fn a_file_too_damaged_to_be_opened_is_not_intact() {
-    let world = World::with_notes().closed();
+    let world = World::with_notes();
+    for _ in 0..20 {
+        world.append([note(&"x".repeat(2_000))]);
+    }
+    let world = world.closed();
     let bytes = fs::read(world.path()).unwrap();
-    fs::write(world.path(), &bytes[..bytes.len() / 2]).unwrap();
+    for (left, word) in [(4_096, "nothing of it"), (bytes.len() - 8_192, "can be read up to pos")] {
+        fs::write(world.path(), &bytes[..left]).unwrap();
+        let said = world.ask(&["verify"]);
+        assert_eq!(said.exit.code(), 1, "{}", said.err);
+        assert!(said.err.contains(word), "{}", said.err);
+        assert_eq!(world.ask(&["log"]).exit.code(), 2);
+        let said = world.ask(&["doctor"]);
+        assert_eq!(said.exit.code(), 2, "{}", said.err);
+        assert!(said.out.contains(word), "{}", said.out);
+    }
+}
+
+#[test]
+fn what_came_after_a_head_is_verified_alone() {
+    let world = World::with_notes();
+    let head = world.ask(&["head"]).out.trim().to_owned();
+    world.append([note("more")]);
+    assert_snapshot!("verify_since", world.ask(&["verify", "--since", &head]).whole());
+    assert_snapshot!(
+        "verify_trust",
+        world.ask(&["verify", "--since", &head, "--trust"]).whole()
+    );
+    let said = world.ask(&["verify", "--since", &head, "--json"]).values();
+    assert_eq!(
+        (&said[0]["since"], &said[0]["found"]["envelopes"]),
+        (&head.as_str().into(), &1.into())
+    );
+    let other = format!("2:{}", "ab".repeat(32));
+    assert_eq!(world.ask(&["verify", "--since", &other]).exit.code(), 1);
+    assert_eq!(world.ask(&["verify", "--trust"]).exit.code(), 2);
+    let topic = world.ask(&["head", "notes.today"]).out;
+    assert!(topic.starts_with("4:"), "{topic}");
+}
+
+#[test]
+fn the_doctor_says_how_a_store_is_and_puts_right_what_is_no_record() {
+    let world = World::with_notes().closed();
+    assert_snapshot!("doctor_sound", world.ask(&["doctor"]).whole());
+    let shell = rusqlite::Connection::open(world.path()).unwrap();
+    shell.execute_batch("DROP TRIGGER envelope_no_DELETE").unwrap();
+    drop(shell);
+    fs::write(world.folder().join("store.db.side"), "no index".repeat(100)).unwrap();
+    assert_snapshot!("doctor_mendable", world.ask_on(90, &["doctor"]).whole());
     let said = world.ask(&["verify"]);
-    assert_eq!(said.exit.code(), 1, "{}", said.err);
-    assert_eq!(world.ask(&["log"]).exit.code(), 2);
+    assert_eq!(said.exit.code(), 1);
+    assert!(said.err.contains("neuron doctor --repair"), "{}", said.err);
+    let said = world.ask(&["doctor", "--json"]).values();
+    assert_eq!(
+        (
+            &said[0]["state"],
+            said[0]["found"]["findings"].as_array().unwrap().len()
+        ),
+        (&"mendable".into(), 2)
+    );
+    assert_snapshot!("doctor_repair", world.ask(&["doctor", "--repair"]).whole());
+    assert_eq!(world.ask(&["doctor"]).exit.code(), 0);
+    assert_eq!(world.ask(&["verify"]).exit.code(), 0);
+}
+
+#[test]
+fn the_doctor_of_a_damaged_store_ends_with_two_and_names_the_envelope() {
+    let world = World::with_notes().closed();
+    tamper(&world, "write home", "write Home");
+    let said = world.ask(&["doctor"]);
+    assert_snapshot!("doctor_damaged", said.whole());
+    assert_eq!(world.ask(&["doctor", "--repair"]).exit.code(), 2);
+    assert_eq!(World::empty().ask(&["doctor", "--store", "none.db"]).exit.code(), 2);
 }

@@ -10,6 +10,7 @@
 
 mod answers;
 mod consumers;
+mod copies;
 mod digest;
 mod integrity;
 mod manners;

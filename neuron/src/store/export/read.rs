@@ -165,7 +165,10 @@ impl Import {
                 self.first.get_or_insert(number);
                 self.envelope(&line)?;
             }
-            Read::Artifact(line) => self.enter(Stage::Artifacts).and_then(|()| self.artifact(&line))?,
+            Read::Artifact(line) => {
+                self.enter(Stage::Artifacts)?;
+                self.artifact(&line);
+            }
             Read::Chunk(line) => self.chunk(&line)?,
             Read::End(trailer) => {
                 self.whole()?;
@@ -267,7 +270,7 @@ impl Import {
         Ok(())
     }
 
-    fn artifact(&mut self, line: &ArtifactLine) -> Result<(), Error> {
+    fn artifact(&mut self, line: &ArtifactLine) {
         self.artifact = Some(Growing {
             manifest: Manifest {
                 hash: line.hash,
@@ -277,7 +280,6 @@ impl Import {
             whole: Digest::stream(),
             bytes: 0,
         });
-        Ok(())
     }
 
     fn chunk(&mut self, line: &ChunkLine<'_>) -> Result<(), Error> {
@@ -374,7 +376,7 @@ impl Import {
             ..Options::default()
         };
         let store = Sqlite::open(sealed.path(), reading)?;
-        let verified = verify::verify(&store).map_err(|error| located(&store, error, self.first))?;
+        let verified = verify::verify(&store).map_err(|error| located(&store, &error, self.first))?;
         drop(store);
         sealed.finish()?;
         Ok(Imported { archive, verified })
@@ -382,7 +384,7 @@ impl Import {
 }
 
 /// What is wrong with the whole, by the line that it came from.
-fn located(store: &Sqlite, error: Error, first: Option<u64>) -> Error {
+fn located(store: &Sqlite, error: &Error, first: Option<u64>) -> Error {
     let found = error.detail::<Bad>().zip(first).and_then(|(bad, first)| {
         let before = store.count_before(bad.pos).ok()?;
         Some(numbered(first + before, malformed(error.to_string())))

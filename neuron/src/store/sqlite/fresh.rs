@@ -30,13 +30,13 @@ impl Fresh {
         let draft = beside(target, "unfinished");
         loop {
             clear(&draft)?;
-            let made = OpenOptions::new()
+            let created = OpenOptions::new()
                 .read(true)
                 .write(true)
                 .create_new(true)
                 .mode(mode | 0o600)
                 .open(&draft);
-            let file = match made {
+            let file = match created {
                 Ok(file) => file,
                 // Somebody else has just begun.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,

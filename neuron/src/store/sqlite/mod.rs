@@ -15,6 +15,7 @@ mod fresh;
 mod health;
 pub(crate) mod layout;
 mod lock;
+pub(crate) mod mend;
 mod number;
 mod open;
 mod options;
@@ -22,6 +23,7 @@ mod page;
 mod pool;
 mod read;
 mod registry;
+pub(crate) mod salvage;
 mod sealed;
 mod sealing;
 mod side;
@@ -37,7 +39,7 @@ use std::{
 
 use futures::future::BoxFuture;
 pub use options::{Access, Durability, Options};
-pub(super) use sealing::Sealing;
+pub(crate) use sealing::Sealing;
 use tokio::sync::watch as channel;
 
 use self::{core::Core, write::Writer};
@@ -115,6 +117,18 @@ impl Sqlite {
     /// Whether this handle appends: it was opened for writing, and the file has this program's root.
     pub fn writes(&self) -> bool {
         self.refusal.is_none()
+    }
+
+    /// Why nobody may write to the file; none if that is only a matter of how it was opened.
+    pub(crate) fn refusal(&self) -> Option<Error> {
+        self.core.refusal.clone()
+    }
+
+    /// What a look through the file shows.
+    pub(crate) fn condition(&self) -> Result<mend::Condition, Error> {
+        self.core
+            .pool
+            .read(|reader| mend::condition(&reader.connection, &self.core.path))
     }
 
     /// How many envelopes stand before this `pos`.

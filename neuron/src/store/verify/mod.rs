@@ -70,27 +70,32 @@ pub enum Past {
 /// [`ErrorKind::Corrupt`] with what is wrong; for an envelope, the first bad one, told as [`Bad`].
 /// [`ErrorKind::NotAStore`] for a store of another root, whose rules are not known. A kind of the disk.
 pub fn verify(store: &dyn Store) -> Result<Verified, Error> {
+    let (found, sound) = thread::scope(|scope| {
+        let pages = thread::Builder::new().name("neuron-pages".into());
+        let sound = pages.spawn_scoped(scope, || store.sound())?;
+        let found = content(store);
+        let panicked = || Error::new(ErrorKind::Failed, "the thread that looked at the pages has panicked");
+        Ok::<_, Error>((found, sound.join().unwrap_or_else(|_| Err(panicked()))))
+    })?;
+    let found = found?;
+    sound?;
+    store.guarded()?;
+    Ok(found)
+}
+
+/// As [`verify`], without a look at pages, indexes and guards.
+pub(crate) fn content(store: &dyn Store) -> Result<Verified, Error> {
     // The end comes first: whatever it needs stands by then.
     let (last, _) = store.last()?;
     let schemas = registry(store)?;
     let archive = store.archive()?;
-    let (rows, sound) = thread::scope(|scope| {
-        let pages = thread::Builder::new().name("neuron-pages".into());
-        let sound = pages.spawn_scoped(scope, || store.sound())?;
-        let audit = Audit::new(store, archive.as_ref(), schemas.iter().copied().collect());
-        let rows = rows(store, archive.as_ref(), audit, last);
-        let sound = sound.join();
-        let panicked = || Error::new(ErrorKind::Failed, "the thread that looked at the pages has panicked");
-        Ok::<_, Error>((rows, sound.unwrap_or_else(|_| Err(panicked()))))
-    })?;
-    let found = rows?;
+    let audit = Audit::new(store, archive.as_ref(), schemas.iter().copied().collect());
+    let found = rows(store, archive.as_ref(), audit, last)?;
     if let Some(archive) = &archive {
         sealed(archive, &found.head, store)?;
     }
     let every = store.manifests()?.into_iter().map(|(hash, _)| hash);
     let (artifacts, artifact_bytes) = blobs(store, every, true)?;
-    sound?;
-    store.guarded()?;
     Ok(Verified {
         envelopes: found.head.pos,
         head: found.head,
