@@ -6,13 +6,15 @@ use std::{
 };
 
 use neuron::{
-    Append, Author, Cause, Clock as _, Contract, Digest, Draft, EnvelopeRef, ErrorKind, Expectation, Ledger,
-    ManualClock, Millis, Parent, Pattern, Receipt, Topic,
+    Append, Author, Cause, Clock as _, ConsumerId, Contract, Digest, Draft, EnvelopeRef, ErrorKind, Expectation,
+    Ledger, ManualClock, Millis, Parent, Pattern, Receipt, Topic,
     consumer::{Consumer, Delivery},
     ledger::From,
-    ownership::Ownership,
+    ownership::{LeaseReleased, Ownership},
     pipeline::Pipeline,
     store::{Observer, Point, Range, Row, Select, Store, verify},
+    topic::catalog,
+    vocabulary::Message as _,
 };
 use neuron_workspace::{Dice, PATIENCE};
 
@@ -373,7 +375,10 @@ impl World {
             }
         }
         match self.dice.below(6) {
-            0 => drop(consumer),
+            0 => {
+                drop(consumer);
+                self.awaits("its release", Self::is_released).await;
+            }
             1 => consumer.close().await.unwrap(),
             _ => self.actors[actor].consumer = Some(consumer),
         }
@@ -406,7 +411,11 @@ impl World {
             0 => delivery.fail("the simulation wants it so").await,
             1 => delivery.retry_after(Duration::from_secs(2)).await,
             2 => {
+                let topic = catalog::consumer(&ConsumerId::new(CONSUMER).unwrap());
+                let head = self.store().head(&topic).unwrap();
                 drop(delivery);
+                self.awaits("its end", |world| world.store().head(&topic).unwrap() > head)
+                    .await;
                 Ok(())
             }
             _ => {
@@ -422,6 +431,23 @@ impl World {
         self.look();
         if let Err(error) = ended {
             assert_eq!(error.kind(), ErrorKind::Fenced, "{error}");
+        }
+    }
+
+    /// Whether whoever had the consumer open has said that it is free.
+    fn is_released(&self) -> bool {
+        let leases = Select::Key(catalog::leases(), format!("consumer:{CONSUMER}").into());
+        let last = self.processes[0].ledger.read(leases).newest_first().limit(1);
+        let last = last.envelopes().next().transpose().unwrap();
+        last.is_none_or(|last| last.body.kind == LeaseReleased::TYPE)
+    }
+
+    /// Waits until it is so. The clock of the simulation goes on by itself, a thread that commits does not.
+    async fn awaits(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let until = Instant::now() + PATIENCE;
+        while !holds(self) {
+            assert!(Instant::now() < until, "{what} does not come");
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
@@ -534,7 +560,7 @@ impl World {
             1 => self.dies_in_a_commit(actor, Point::BeforeCommit).await,
             2 => self.dies_in_a_commit(actor, Point::AfterCommit).await,
             3 => self.dies(None),
-            _ => self.restarts(actor),
+            _ => self.restarts(actor).await,
         }
     }
 
@@ -588,12 +614,17 @@ impl World {
     }
 
     /// One process ends as it should and comes again; what it had deferred is committed.
-    fn restarts(&mut self, actor: usize) {
+    async fn restarts(&mut self, actor: usize) {
         let process = self.actors[actor].process;
-        self.actors
-            .iter_mut()
-            .filter(|actor| actor.process == process)
-            .for_each(Actor::dies);
+        let of_it = self.actors.iter_mut().filter(|actor| actor.process == process);
+        let mut consumed = false;
+        for actor in of_it {
+            consumed |= actor.consumer.is_some();
+            actor.dies();
+        }
+        if consumed {
+            self.awaits("its release", Self::is_released).await;
+        }
         let ended = self.processes.remove(process);
         ended.ledger.store().flush();
         drop(ended);
