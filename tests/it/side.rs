@@ -104,6 +104,7 @@ fn child(path: &Path, deed: &str, wrap: &[&str]) -> Process {
 
 /// The children's part of this file.
 #[test]
+#[allow(clippy::print_stdout, reason = "the parent listens")]
 fn a_child_does_its_deed() {
     let Some(path) = std::env::var_os("SIDE_STORE").map(PathBuf::from) else {
         return;
