@@ -64,7 +64,7 @@ pub enum Past {
 }
 
 /// Reads a whole store and recomputes it, up to the last envelope that stands at the beginning; others may write
-/// meanwhile. Memory holds a few pages and some 50 bytes per topic.
+/// meanwhile. Memory holds a few pages, and some 110 bytes per topic.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] with what is wrong; for an envelope, the first bad one, told as [`Bad`].
