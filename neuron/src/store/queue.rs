@@ -114,9 +114,10 @@ impl Queue {
         if !matches!(waiting.reply, Reply::Deferred(_)) {
             return;
         }
-        match &waiting.batch.owner {
-            Some((name, epoch)) => drop(self.refused.insert(name.clone(), (*epoch, error.clone()))),
-            None => tracing::warn!(%error, "a deferred append without an owner was refused"),
+        if let Some((name, epoch)) = &waiting.batch.owner {
+            self.refused.insert(name.clone(), (*epoch, error.clone()));
+        } else {
+            tracing::warn!(%error, "a deferred append without an owner was refused");
         }
     }
 }
