@@ -17,10 +17,13 @@ use crate::{baseline, table::Row};
 const STEPS: u32 = 1_000;
 const WINDOWS: u32 = 5;
 
+/// All but the number of what a step gives.
+const REST: &str = "................................................................................................................................................................................................................................................";
+
 /// Gives 256 bytes.
 #[neuron::step]
 async fn trivial(_cx: &Cx, number: u32) -> Result<String> {
-    Ok(format!("{number:0256}"))
+    Ok(format!("{number:016}{REST}"))
 }
 
 /// One step after the other.
