@@ -30,7 +30,7 @@ pub const BATCH_MAX: usize = 10_000;
 pub const QUEUE_MAX: usize = 65_536;
 /// Groups that one append commits, its own included, before it hands the lead to a thread: under load that never ends
 /// nobody's append lasts for ever.
-pub const LED_GROUPS_MAX: u32 = 8;
+pub const LED_GROUPS_MAX: u32 = 32;
 /// Of so many lone appends of tasks one lets the others go first, to see whether there are any; once there are, each
 /// does, until so many commits in a row held one batch. It costs about a microsecond, and a group shares one sync.
 pub const COMPANY_LOOK: u32 = 16;

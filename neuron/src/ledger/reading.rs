@@ -30,7 +30,7 @@ impl Ledger {
     /// # fn show(ledger: &Ledger) -> Result<(), neuron::Error> {
     /// let notes = Topic::new("notes.today")?;
     /// for envelope in ledger.read(Select::Topic(notes)).newest_first().limit(10).envelopes() {
-    ///     println!("{}", envelope?.id);
+    ///     println!("{}", envelope?.id());
     /// }
     /// # Ok(())
     /// # }
