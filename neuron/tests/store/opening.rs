@@ -130,7 +130,7 @@ fn a_newer_format_is_refused_with_both_numbers() {
         .unwrap()
         .execute_batch("PRAGMA user_version = 99")
         .unwrap();
-    let says = ["new.db", "format 99", "format 1", "newer version"];
+    let says = ["new.db", "format 99", "format 2", "newer version"];
     refused_always(&path, ErrorKind::NotAStore, &says);
 }
 

@@ -109,9 +109,19 @@ fn a_newer_format_is_told_with_both_numbers() {
     set(9);
     assert_refused(
         &store,
-        &["NotAStore", "has format 9", "knows format 1", "newer version"],
+        &["NotAStore", "has format 9", "knows format 2", "newer version"],
     );
     set(1);
+    assert_refused(
+        &store,
+        &[
+            "NotAStore",
+            "has format 1",
+            "knows format 2",
+            "use the version that made it",
+        ],
+    );
+    set(2);
     assert_goes_on(&store);
 }
 

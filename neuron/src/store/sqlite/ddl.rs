@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 /// Marks a SQLite file as a store (`neur` in ASCII).
 pub(super) const APPLICATION: i64 = 0x6e65_7572;
 /// The format this program reads and writes, kept in `user_version`.
-pub(super) const FORMAT: i64 = 1;
+pub(super) const FORMAT: i64 = 2;
 
 /// Tables and indexes. `pos` is the rowid, so every index ends in it; no index stands on a hash of an envelope, which
 /// would make appends several times slower and slower still with size.

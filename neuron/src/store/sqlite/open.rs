@@ -119,7 +119,7 @@ fn probed(path: &Path) -> Result<(), Error> {
             let hint = if newer {
                 "use a newer version of this program"
             } else {
-                "it was never a format of this program"
+                "use the version that made it, and its `neuron export` if it has one"
             };
             Err(refuse(
                 path,
