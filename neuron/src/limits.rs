@@ -145,7 +145,7 @@ pub const CACHED_VALIDATORS_MAX: usize = 1_024;
 /// The wait before the second attempt of a step that names none: long enough for a busy service, short to a person.
 pub const BACKOFF_MIN: Duration = Duration::from_millis(100);
 /// How often a body that waits for a moment on the log looks at the clock of the wall: after a machine was suspended, its
-/// timers fire at most so late. Seldom enough that a hundred thousand sleeping bodies are no load.
+/// timers fire at most so late. Of ten thousand sleeping bodies two thousand look each second, each for a moment.
 pub const CLOCK_LOOK: Duration = Duration::from_secs(5);
 /// The longest wait between two attempts of a step, unless its failure asks for a longer one.
 pub const BACKOFF_MAX: Duration = Duration::from_mins(1);

@@ -796,6 +796,46 @@ async fn a_run_whose_arguments_hold_a_secret_is_left_to_whoever_knows_it_and_sto
     assert_eq!(neuron.run(discreet, key()).id("r").await.unwrap(), 7);
 }
 
+#[test]
+fn a_run_whose_log_is_damaged_is_told_and_keeps_nobody_from_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.db");
+    let runtime = || tokio::runtime::Runtime::new().unwrap();
+    let latch = Arc::new(Latch::default());
+    let open = || Neuron::builder().state(latch.clone()).open(&path);
+    let first = runtime();
+    first.block_on(async {
+        let neuron = open().await.unwrap();
+        for id in ["bad", "good"] {
+            neuron.run(waiting, ()).id(id).start().await.unwrap();
+            latch.entered.notified().await;
+        }
+    });
+    drop(first);
+    let shell = rusqlite::Connection::open(&path).unwrap();
+    shell.execute_batch("DROP TRIGGER envelope_no_UPDATE").unwrap();
+    let changed = shell.execute(
+        "UPDATE envelope SET record = replace(record, '\"build\":\"', '\"build\":\"x')
+         WHERE seq = 1 AND topic = (SELECT id FROM topic WHERE name = 'orchestration.bad.lifecycle')",
+        [],
+    );
+    assert_eq!(changed.unwrap(), 1);
+    drop(shell);
+    runtime().block_on(async {
+        let neuron = open().await.unwrap();
+        let recovered = neuron.recover().await.unwrap();
+        assert_eq!(
+            (recovered.damaged, recovered.here),
+            (vec![run_id("bad")], vec![run_id("good")])
+        );
+        latch.leave.notify_one();
+        assert_eq!(neuron.run(waiting, ()).id("good").await.unwrap(), 5);
+        let error = neuron.run(waiting, ()).id("bad").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(error.to_string().contains("orchestration.bad.lifecycle"), "{error}");
+    });
+}
+
 #[tokio::test]
 async fn a_second_handle_of_the_process_attaches_and_takes_nothing_over() {
     let folder = tempfile::tempdir().unwrap();

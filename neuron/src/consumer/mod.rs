@@ -44,7 +44,6 @@
 //! many deliveries as any other, plus at most the one that nobody recorded, and takes no innocent one along.
 
 mod builder;
-
 mod delivery;
 mod desk;
 mod entry;

@@ -3,7 +3,13 @@
 use std::{fs, path::Path};
 
 use super::finding::{Diagnosis, Severity};
-use crate::{limits, ownership, store::sqlite::mend};
+use crate::{
+    limits, ownership,
+    store::sqlite::{
+        frames,
+        mend::{self, Side},
+    },
+};
 
 /// Looks at everything but the file's content, and changes nothing.
 pub(super) fn examine(path: &Path, found: &mut Diagnosis) {
@@ -11,11 +17,18 @@ pub(super) fn examine(path: &Path, found: &mut Diagnosis) {
     locks(path, found);
     slots(path, found);
     log(path, found);
-    if let Some(why) = mend::side(path) {
-        found.mendable(
+    match mend::side(path) {
+        Side::Whole => {}
+        Side::Damaged(why) => found.mendable(
             format!("the side file beside the store is damaged ({why})"),
             "it holds nothing that is not in the store: it is deleted, and made anew when it is needed",
-        );
+        ),
+        Side::InTheWay(what) => found.tell(
+            Severity::Mendable,
+            what,
+            "it holds nothing that is not in the store: move it away, or give it its rights; until then the store is \
+             read without it, which takes longer",
+        ),
     }
 }
 
@@ -96,6 +109,10 @@ fn log(path: &Path, found: &mut Diagnosis) {
     let Some(bytes) = mend::log_bytes(path).filter(|bytes| *bytes > 0) else {
         return;
     };
+    if let Err(error) = frames::whole(path) {
+        let remedy = "restore it from a backup, or keep both files as they are and ask somebody who knows the format";
+        return found.tell(Severity::Damaged, error.to_string(), remedy);
+    }
     let most = 4 * limits::WAL_BYTES_MAX;
     if bytes > most {
         found.mendable(
@@ -106,8 +123,8 @@ fn log(path: &Path, found: &mut Diagnosis) {
         found.tell(
             Severity::Note,
             format!("a write-ahead log of {bytes} bytes stands beside the store"),
-            "a process has the store open, or one has ended without closing it: nothing in it is lost, and the next \
-             that opens the store moves it in; copy both files or use `neuron backup`",
+            "a process has the store open, or one has ended without closing it. It belongs to the store, was read to \
+             its end, and is moved in by the next that opens it: copy both files, or use `neuron backup`",
         );
     }
 }

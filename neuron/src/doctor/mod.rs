@@ -7,7 +7,7 @@
 mod beside;
 mod finding;
 
-use std::{collections::BTreeSet, path::Path};
+use std::path::Path;
 
 pub use finding::{Diagnosis, Finding, Severity};
 
@@ -16,8 +16,9 @@ use crate::{
     store::{
         Access, Options, Sqlite, Store,
         sqlite::{
+            frames,
             layout::{Drift, How},
-            mend::{self, Condition},
+            mend::{self, Condition, Side},
             salvage::{self, Salvage},
         },
         verify::{self, Bad},
@@ -67,7 +68,15 @@ pub fn examine(path: impl AsRef<Path>) -> Result<Diagnosis, Error> {
     Ok(found)
 }
 
-const RESTORE: &str = "restore it from a backup; what can be read can be exported: `neuron export`";
+const RESTORE: &str = "restore it from a backup";
+
+/// What helps where everything up to a `pos` can be read.
+fn restore_or_export(upto: u64) -> String {
+    match upto {
+        0 => RESTORE.to_owned(),
+        upto => format!("{RESTORE}; what stands before it is written elsewhere by `neuron export --to {upto}`"),
+    }
+}
 
 /// What can still be read of a damaged file, as a sentence; nothing if no page of it is.
 pub fn left(path: &Path) -> Option<String> {
@@ -105,38 +114,64 @@ fn content(store: &Sqlite, path: &Path, found: &mut Diagnosis) -> Result<(), Err
     if let Some(why) = store.refusal() {
         found.tell(Severity::Note, why.to_string(), "nothing need be done to read it");
     }
-    let Condition { drift, check, orphans } = store.condition()?;
-    for drift in &drift {
-        if drift.how == How::Foreign {
-            found.mendable(
-                format!("{drift}: it may change or refuse what is appended"),
-                "it is removed; nothing stored is changed by that",
-            );
-        } else if drift.is_mendable() {
-            found.mendable(
-                drift.to_string(),
-                "it keeps the past as it is, or finds it: it is made as it was, and nothing stored is changed by that",
-            );
+    let condition = store.condition()?;
+    // Where pages or the write-ahead log are damaged nothing is written: it might be the last of what can be read.
+    let by_repair = !condition.is_damaged() && found.severity() != Some(Severity::Damaged);
+    let mut mendable = |what: String, remedy: &str| {
+        if by_repair {
+            found.mendable(what, remedy);
         } else {
-            found.tell(Severity::Damaged, drift.to_string(), RESTORE);
+            found.tell(
+                Severity::Mendable,
+                what,
+                format!("once what is damaged is restored: {remedy}"),
+            );
+        }
+    };
+    let Condition { drift, check, orphans } = &condition;
+    for drift in drift.iter().filter(|drift| drift.is_mendable()) {
+        if drift.how == How::Foreign {
+            let what = format!("{drift}: it may change or refuse what is appended");
+            mendable(what, "it is removed; nothing stored is changed by that");
+        } else if drift.keeps_the_past() {
+            let remedy = "it keeps the past as it is: it is made as it was. Rows that were cut from the end meanwhile are \
+                          seen only by `neuron check --since HEAD` with a head kept elsewhere";
+            mendable(drift.to_string(), remedy);
+        } else {
+            let remedy = "what is stored is found by it: it is made as it was, and nothing stored is changed by that";
+            mendable(drift.to_string(), remedy);
         }
     }
-    checked(path, &check, found);
+    for index in condition.indexes() {
+        let what = format!("index `{index}` does not say what its table says");
+        mendable(what, "the table is the truth: the index is made anew from it");
+    }
+    for drift in drift.iter().filter(|drift| !drift.is_mendable()) {
+        found.tell(Severity::Damaged, drift.to_string(), RESTORE);
+    }
+    pages(path, check, found);
     match verify::content(store) {
-        Ok(verified) => found.verified = Some(verified),
-        Err(error) if error.kind() == ErrorKind::Corrupt => {
-            let what = match error.detail::<Bad>() {
-                Some(_) => format!("the first bad envelope: {error}"),
-                None => error.to_string(),
-            };
-            found.tell(Severity::Damaged, what, RESTORE);
+        Ok(verified) if found.severity() == Some(Severity::Damaged) => {
+            // Whether that is all that ever stood there nobody can say any more.
+            let (envelopes, upto) = (verified.envelopes, store.last()?.0);
+            let what = format!("{envelopes} envelopes, up to pos {upto}, can be read and are what their ids say");
+            let remedy = format!("they are written elsewhere by `neuron export --to {upto}`");
+            found.tell(Severity::Note, what, remedy);
         }
+        Ok(verified) => found.verified = Some(verified),
+        Err(error) if error.kind() == ErrorKind::Corrupt => match error.detail::<Bad>() {
+            Some(Bad { pos, .. }) => {
+                let what = format!("the first bad envelope: {error}");
+                found.tell(Severity::Damaged, what, restore_or_export(pos - 1));
+            }
+            None => found.tell(Severity::Damaged, error.to_string(), RESTORE),
+        },
         // Its rules are not known here, which has been said.
         Err(error) if error.kind() == ErrorKind::NotAStore => {}
         Err(error) => return Err(error),
     }
-    if orphans.0 > 0 {
-        let (chunks, bytes) = orphans;
+    let (chunks, bytes) = *orphans;
+    if chunks > 0 {
         found.tell(
             Severity::Note,
             format!("of the stored chunks {chunks} ({bytes} bytes) belong to no artifact"),
@@ -147,15 +182,8 @@ fn content(store: &Sqlite, path: &Path, found: &mut Diagnosis) -> Result<(), Err
     Ok(())
 }
 
-/// What SQLite's own check has found.
-fn checked(path: &Path, check: &[String], found: &mut Diagnosis) {
-    let indexes: BTreeSet<&str> = check.iter().filter_map(|line| mend::index_of(line)).collect();
-    for index in indexes {
-        found.mendable(
-            format!("index `{index}` does not say what its table says"),
-            "the table is the truth: the index is made anew from it",
-        );
-    }
+/// The pages that SQLite's own check finds damaged.
+fn pages(path: &Path, check: &[String], found: &mut Diagnosis) {
     let pages: Vec<_> = check.iter().filter(|line| mend::index_of(line).is_none()).collect();
     if let Some(first) = pages.first() {
         let left = left(path).map_or_else(String::new, |left| format!("; {left}"));
@@ -176,22 +204,24 @@ pub fn mend(path: impl AsRef<Path>) -> Result<Vec<String>, Error> {
         access: Access::Read,
         ..Options::default()
     };
-    let store = Sqlite::open(path, reading)?;
-    let path = store.path().map(Path::to_owned).unwrap_or_default();
-    let Condition { drift, check, .. } = store.condition()?;
-    let refusal = store
-        .refusal()
-        .filter(|_| !store.archive().is_ok_and(|archive| archive.is_some()));
-    drop(store);
+    let mut path = path.as_ref().to_owned();
+    let looked = Sqlite::open(&path, reading).and_then(|store| {
+        path = store.path().map_or_else(|| path.clone(), Path::to_owned);
+        let refusal = store.refusal();
+        let refusal = refusal.filter(|_| !store.archive().is_ok_and(|archive| archive.is_some()));
+        Ok((store.condition()?, refusal))
+    });
+    let (condition, refusal) = match looked {
+        // What is told as damage is not mended; what stands beside it is.
+        Err(error) if error.kind() == ErrorKind::Corrupt => Default::default(),
+        looked => looked?,
+    };
     let mut done = Vec::new();
-    let indexes: BTreeSet<String> = check
-        .iter()
-        .filter_map(|line| mend::index_of(line))
-        .map(str::to_owned)
-        .collect();
-    let mended: Vec<_> = drift.iter().filter(|drift| drift.is_mendable()).collect();
-    if refusal.is_none() && (!mended.is_empty() || !indexes.is_empty()) {
-        mend::layout(&path, &drift, &indexes.iter().cloned().collect::<Vec<_>>())?;
+    let sound = !condition.is_damaged() && frames::whole(&path).is_ok();
+    let indexes: Vec<String> = condition.indexes().into_iter().map(str::to_owned).collect();
+    let mended: Vec<_> = condition.drift.iter().filter(|drift| drift.is_mendable()).collect();
+    if sound && refusal.is_none() && (!mended.is_empty() || !indexes.is_empty()) {
+        mend::layout(&path, &condition.drift, &indexes)?;
         done.extend(mended.iter().map(|Drift { part, how, .. }| {
             let what = if *how == How::Foreign {
                 "was removed"
@@ -203,10 +233,11 @@ pub fn mend(path: impl AsRef<Path>) -> Result<Vec<String>, Error> {
         let anew = |index: &String| format!("index `{index}` was made anew from its table");
         done.extend(indexes.iter().map(anew));
     }
-    if mend::log_bytes(&path).is_some_and(|bytes| bytes > 4 * limits::WAL_BYTES_MAX) && mend::checkpoint(&path)? {
+    let is_huge = mend::log_bytes(&path).is_some_and(|bytes| bytes > 4 * limits::WAL_BYTES_MAX);
+    if sound && is_huge && mend::checkpoint(&path)? {
         done.push("the write-ahead log was moved into the store".to_owned());
     }
-    if mend::side(&path).is_some() {
+    if let Side::Damaged(_) = mend::side(&path) {
         mend::remove_side(&path)?;
         done.push("the side file was removed; it is made anew when it is needed".to_owned());
     }

@@ -115,13 +115,7 @@ impl Ledger {
     }
 
     fn id_at(&self, pos: u64) -> Result<Option<Digest>, Error> {
-        let here = Range {
-            from: pos,
-            to: pos,
-            limit: 1,
-            reverse: false,
-        };
-        let page = self.0.store.page(&Select::All, here)?;
+        let page = self.0.store.page(&Select::All, Range::at(pos))?;
         Ok(page.rows.first().map(|row| row.id))
     }
 }

@@ -26,8 +26,9 @@ use crate::{
 
 pub use lease::{Claimed, LeaseClaimed, LeaseReleased, Takeover};
 pub use slot::Peer;
+pub(crate) use slot::folder;
 use slot::{Liveness, Slots};
-pub(crate) use stale::{folder, remove_if_stale, stale};
+pub(crate) use stale::{remove_if_stale, stale};
 
 /// The claims of one process on one store. Cheap to clone.
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use crate::{Digest, Error, Result};
+use crate::{Digest, Error, Result, store::beside};
 
 /// A living process incarnation on a store.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,17 +51,18 @@ struct Slot {
     heart: Mutex<Option<Thread>>,
 }
 
+/// The folder with the slots of a store's processes.
+pub(crate) fn folder(store: &Path) -> PathBuf {
+    beside(store, "owners")
+}
+
 /// Incarnations of this process: a store in memory has no folder, and a process knows its own without a look.
 static LIVING: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
 
 impl Slots {
     pub(super) fn join(store: Option<&Path>, beat: Duration) -> Result<Self, Error> {
         let incarnation = fresh();
-        let folder = store.map(|store| {
-            let mut name = store.as_os_str().to_owned();
-            name.push(".owners");
-            PathBuf::from(name)
-        });
+        let folder = store.map(folder);
         let slot = folder
             .as_deref()
             .map(|folder| Slot::lock(folder, &incarnation, beat))

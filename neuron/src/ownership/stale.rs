@@ -7,13 +7,6 @@ use std::{
 
 use super::slot::{self, Liveness};
 
-/// The folder with the slots of a store's processes.
-pub(crate) fn folder(store: &Path) -> PathBuf {
-    let mut name = store.as_os_str().to_owned();
-    name.push(".owners");
-    name.into()
-}
-
 /// Slots whose processes have died.
 pub(crate) fn stale(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();

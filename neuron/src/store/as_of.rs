@@ -37,7 +37,7 @@ impl AsOf {
             let why = format!("the log ends at pos {last}, so there is no pos {pos} to go back to");
             return Err(Error::new(ErrorKind::NotFound, why));
         }
-        let row = store.page(&Select::All, place(pos))?.rows.pop();
+        let row = store.page(&Select::All, Range::at(pos))?.rows.pop();
         Ok(Self {
             store,
             pos,
@@ -74,14 +74,6 @@ impl AsOf {
             ..Range::ALL
         };
         Ok(self.store.page(select, range)?.rows.pop())
-    }
-}
-
-fn place(pos: u64) -> Range {
-    Range {
-        from: pos,
-        to: pos,
-        ..Range::ALL
     }
 }
 

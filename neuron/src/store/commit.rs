@@ -11,7 +11,7 @@ use std::{
 };
 
 use futures::executor::block_on;
-use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::sync::{Semaphore, TryAcquireError, oneshot, watch};
 
 use super::{
     Batch, Row,
@@ -115,7 +115,10 @@ impl<B: Backend + 'static> Committer<B> {
     pub(crate) fn append_blocking(&self, batch: Batch) -> Result<Vec<Receipt>, Error> {
         self.refuse_inside()?;
         batch.deferred_in(self.number)?;
-        let room = block_on(self.room.clone().acquire_owned()).map_err(|_| closed())?;
+        let room = match self.room.clone().try_acquire_owned() {
+            Err(TryAcquireError::NoPermits) => block_on(self.room.clone().acquire_owned()).map_err(|_| closed())?,
+            room => room.map_err(|_| closed())?,
+        };
         let (reply, receipts) = oneshot::channel();
         held(&self.queue).push(Waiting {
             batch,

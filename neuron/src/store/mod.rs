@@ -7,6 +7,7 @@ mod append;
 mod archive;
 mod as_of;
 mod backend;
+mod beside;
 mod commit;
 mod company;
 #[cfg(feature = "testing")]
@@ -40,6 +41,7 @@ pub use append::{Append, Batch, Expectation};
 pub(crate) use archive::register;
 pub use archive::{Archive, Part};
 pub use as_of::AsOf;
+pub(crate) use beside::beside;
 pub use fault::{Crash, Fault, Point};
 pub use memory::Memory;
 pub use observer::Observer;
@@ -234,7 +236,8 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
         let _ = (key, snapshot);
         Ok(())
     }
-    /// The first ids of a range of the log, with their `pos`, in order; at most [`ID_PAGE_MAX`](crate::limits::ID_PAGE_MAX), none at its end.
+    /// The first ids of a range of the log, with their `pos`, in order; at most
+    /// [`ID_PAGE_MAX`](crate::limits::ID_PAGE_MAX), none at its end.
     ///
     /// # Errors
     /// As [`Store::page`].
@@ -258,10 +261,11 @@ pub trait Store: Send + Sync + fmt::Debug + 'static {
     fn sound(&self) -> Result<(), Error> {
         Ok(())
     }
-    /// Whether everything that keeps the past from being changed is in its place. Costs next to nothing.
+    /// Whether everything that keeps the past from being changed is in its place, and all that was committed is read: of a
+    /// file, that its write-ahead log does not break off before its end. Reads that log.
     ///
     /// # Errors
-    /// [`Corrupt`](crate::ErrorKind::Corrupt) with what is missing or is not as it was made.
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) with what is missing, lost, or not as it was made.
     fn guarded(&self) -> Result<(), Error> {
         Ok(())
     }

@@ -109,6 +109,17 @@ impl Range {
         reverse: false,
         limit: crate::limits::PAGE_MAX,
     };
+
+    /// The one place.
+    #[must_use]
+    pub const fn at(pos: u64) -> Self {
+        Self {
+            from: pos,
+            to: pos,
+            reverse: false,
+            limit: 1,
+        }
+    }
 }
 
 /// A page of rows, and whether the range may hold more: `next` is where the following page begins (ends, in reverse).

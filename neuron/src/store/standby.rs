@@ -1,6 +1,10 @@
 //! The thread that commits what nobody else takes along.
 
-use std::{sync::Arc, sync::Weak, thread, time::Instant};
+use std::{
+    sync::{Arc, Weak},
+    thread,
+    time::Instant,
+};
 
 use super::{
     backend::Backend,

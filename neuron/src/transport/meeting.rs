@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Error, ErrorKind, Result, limits};
+use crate::{Error, ErrorKind, Result, limits, store::beside};
 
 /// Bytes of a path that a socket may have on every system.
 const SOCKET_PATH_BYTES_MAX: usize = 103;
@@ -36,7 +36,7 @@ pub(super) struct Meeting {
 impl Meeting {
     /// Opens this process's socket beside the store at `path`.
     pub(super) fn open(path: &Path) -> Result<(Self, UnixListener), Error> {
-        let folder = with_suffix(path, ".bus");
+        let folder = beside(path, "bus");
         let here = |error: io::Error| {
             Error::new(ErrorKind::Io, error).context(format!("cannot open a socket in {}", folder.display()))
         };
@@ -127,12 +127,6 @@ impl Meeting {
         self.bury(&self.name);
         let _ = fs::remove_dir(&self.folder);
     }
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
 }
 
 /// Whether this may be the name of a socket: nothing that leads out of the folder is.

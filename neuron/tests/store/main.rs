@@ -11,6 +11,7 @@ mod archiving;
 mod busy;
 mod conforming;
 mod copying;
+mod frames;
 mod grouping;
 mod guarding;
 mod mending;

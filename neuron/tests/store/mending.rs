@@ -314,7 +314,7 @@ fn a_log_that_was_left_is_told_and_a_huge_one_is_moved_in() {
         &left,
         Severity::Note,
         false,
-        &["write-ahead log", "nothing in it is lost"],
+        &["write-ahead log", "was read to its end"],
     );
     assert_eq!(examined(&left).verified.unwrap().envelopes, 1);
     let log = fs::OpenOptions::new()
@@ -414,4 +414,92 @@ fn an_archive_is_examined_and_its_seals_are_put_back() {
         refused.store().append_blocking(batch).unwrap_err().kind(),
         ErrorKind::ReadOnly
     );
+}
+
+#[test]
+fn what_is_damaged_is_never_called_intact_and_the_advice_can_be_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("advice.db");
+    large(&path);
+    // An index: every record can be read, and it says so.
+    let root: i64 = Connection::open(&path)
+        .unwrap()
+        .query_row(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'envelope_type'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    let whole = fs::read(&path).unwrap();
+    let mut bytes = whole.clone();
+    let page = usize::try_from(root - 1).unwrap() * 4096;
+    bytes[page + 100..page + 4096].fill(0xee);
+    fs::write(&path, &bytes).unwrap();
+    let found = examined(&path);
+    assert_eq!(
+        (found.severity(), &found.verified),
+        (Some(Severity::Damaged), &None),
+        "{found:?}"
+    );
+    let advice =
+        |it: &doctor::Finding| it.what.contains("60 envelopes, up to pos 60") && it.remedy.contains("--to 60`");
+    assert!(found.findings.iter().any(advice), "{found:?}");
+    // A record in the middle: what stands before it can be exported as the advice says.
+    fs::write(&path, &whole).unwrap();
+    tamper(
+        &path,
+        "UPDATE envelope SET record = replace(record, '41 x', '41 y') WHERE pos = 42",
+    );
+    finding(&path, Severity::Damaged, false, &["pos 42", "`neuron export --to 41`"]);
+    let part = Part { to: 41, ..Part::ALL };
+    let mut lines = Vec::new();
+    export::export(&reading(&path), &part, |line| {
+        Ok::<_, neuron::Error>(lines.extend(line.bytes()))
+    })
+    .unwrap();
+    export::import(&lines[..], &folder.path().join("before.db"), |_| {}).unwrap();
+    // A file that cannot be opened gets no advice that cannot be followed.
+    fs::write(&path, &whole[..whole.len() / 2]).unwrap();
+    let found = examined(&path);
+    assert!(
+        found.findings.iter().all(|finding| !finding.remedy.contains("export")),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_guard_of_the_past_that_was_missing_is_a_reason_to_compare_a_head() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("guard.db");
+    filled(&path);
+    shell(&path, "DROP TRIGGER envelope_no_DELETE");
+    finding(
+        &path,
+        Severity::Mendable,
+        true,
+        &["envelope_no_DELETE", "neuron check --since HEAD"],
+    );
+}
+
+#[test]
+fn what_stands_in_the_place_of_the_side_file_is_told_and_left_and_the_rest_is_mended() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("place.db");
+    filled(&path);
+    shell(&path, "DROP INDEX envelope_cause");
+    let side = folder.path().join("place.db.side");
+    let _ = fs::remove_file(&side);
+    fs::create_dir(&side).unwrap();
+    finding(&path, Severity::Mendable, false, &["place.db.side", "move it away"]);
+    let done = doctor::mend(&path).unwrap();
+    assert_eq!(done.len(), 1, "{done:?}");
+    assert!(side.is_dir() && done[0].contains("envelope_cause"), "{done:?}");
+    // Also where the tables are damaged.
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[4096..8192].fill(0xee);
+    fs::write(&path, bytes).unwrap();
+    fs::remove_dir(&side).unwrap();
+    fs::write(&side, "no index at all".repeat(1_000)).unwrap();
+    assert_eq!(doctor::mend(&path).unwrap().len(), 1);
+    assert!(!side.exists());
 }

@@ -3,10 +3,10 @@
 use std::{fs, path::Path, sync::Arc};
 
 use neuron::{
-    Append, Author, Cause, Digest, ENVELOPE_CONTEXT, ErrorKind, Ledger, Parent, SystemClock,
+    Append, Author, Cause, Digest, ENVELOPE_CONTEXT, ErrorKind, Ledger, Parent, Pattern, SystemClock,
     pipeline::Pipeline,
     store::{
-        Access, Manifest, Memory, Options, Sqlite, Store,
+        Access, Manifest, Memory, Options, Range, Select, Sqlite, Store,
         verify::{self, Bad, Head, Past},
     },
 };
@@ -581,4 +581,37 @@ fn what_is_appended_while_a_store_is_verified_is_no_fault() {
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);
     });
+}
+
+#[test]
+fn a_topic_whose_name_is_damaged_or_gone_is_an_error_and_never_an_answer_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let pattern = || Select::Pattern(Pattern::new("a.*").unwrap());
+    // A short range is walked, of a long one the topics are looked up.
+    for count in [3, neuron::limits::WALKED_MAX + 10] {
+        for (number, change) in [
+            "UPDATE topic SET name = 'a..x' WHERE name = 'a.1'",
+            "DELETE FROM topic WHERE name = 'a.1'",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let path = folder.path().join(format!("{count}-{number}.db"));
+            {
+                let store = Sqlite::open(&path, Options::default()).unwrap();
+                let drafts = (0..count).map(|n| draft(if n == 1 { "a.1" } else { "a.2" }, "said"));
+                append(&store, Append::of(drafts.collect::<Vec<_>>())).unwrap();
+            }
+            tamper(&path, change);
+            let store = Sqlite::open(&path, Options::default()).unwrap();
+            let refused = [
+                store.page(&pattern(), Range::ALL).map(drop),
+                store.topics().map(drop),
+                verify::verify(&store).map(drop),
+            ];
+            for refused in refused {
+                assert_eq!(refused.unwrap_err().kind(), ErrorKind::Corrupt, "{count} {change}");
+            }
+        }
+    }
 }

@@ -35,7 +35,7 @@ pub struct Options {
     #[arg(long, value_name = "PATH", global = true)]
     pub store: Option<PathBuf>,
     /// Answer as of this moment, as if nothing had been committed since: RFC 3339, 2026-11-30, 10m or 2h ago, or
-    /// milliseconds since the epoch
+    /// milliseconds since the epoch. Schemas and artifacts have no place on the log: they are those of now
     #[arg(long, value_name = "T", global = true, conflicts_with = "at_pos")]
     pub at: Option<String>,
     /// As --at, by place: as if this pos were the last
@@ -116,7 +116,7 @@ pub enum Command {
     /// Whether the store still begins with what a head was taken of
     Check(Check),
     /// What is wrong with a store, and what can be done. Ends with 0 if it is sound, 1 if it can be put right, 2 if what
-    /// was recorded is damaged
+    /// was recorded is damaged or that could not be found out
     Doctor(Doctor),
     /// Copy the whole store to a new file, while others write
     Backup(Backup),
@@ -222,6 +222,8 @@ impl Command {
             Self::Log(log) => log
                 .follows()
                 .then_some("--follow goes on with what is committed from now on"),
+            Self::Check(_) => Some(Verify::COMPARES),
+            Self::Verify(verify) if verify.goes_on() => Some(Verify::COMPARES),
             _ => (self.access() == Access::Write).then_some("an order is given now"),
         };
         if let Some(why) = now {

@@ -53,6 +53,9 @@ struct Told {
     standing: Standing,
     #[serde(skip_serializing_if = "Option::is_none")]
     owner: Option<Owner>,
+    /// It is told as it stood at some time.
+    #[serde(skip)]
+    past: bool,
 }
 
 /// A message that is tried again.
@@ -86,7 +89,8 @@ struct Redriven {
 impl Told {
     fn of(ledger: &Ledger, standing: Standing) -> Outcome<Self> {
         let owner = owner::of_name(ledger, &format!("consumer:{}", standing.name))?;
-        Ok(Self { standing, owner })
+        let past = ledger.store().path().is_none();
+        Ok(Self { standing, owner, past })
     }
 
     fn lag(&self) -> String {
@@ -184,10 +188,12 @@ fn describe(whole: &Whole, console: &mut Console<'_>) -> Outcome {
     let Standing { name, config, upto, .. } = &whole.told.standing;
     let heading = console.paint(Paint::Strong, name.as_str());
     let process = match &whole.told.owner {
-        Some(owner) => format!("process {} has it open", owner.pid),
-        None => "nobody has it open".into(),
+        Some(owner) => format!("  process {} has it open", owner.pid),
+        // Of the past nobody knows.
+        None if whole.told.past => String::new(),
+        None => "  nobody has it open".into(),
     };
-    console.line(&format!("{heading}  {process}"))?;
+    console.line(&format!("{heading}{process}"))?;
     let mut given = match topics(config.pattern.as_str()) {
         "all" => vec!["is given all topics".to_owned()],
         pattern => vec![format!("is given the topics {pattern}")],
@@ -279,12 +285,7 @@ fn retrying(ledger: &Ledger, name: &ConsumerId) -> Outcome<Vec<Retrying>> {
     let state = ledger.fold(&Progress::new(name.clone()), None)?.state;
     let mut retrying = Vec::new();
     for (pos, pending) in state.pending {
-        let range = Range {
-            from: pos,
-            to: pos,
-            ..Range::ALL
-        };
-        for row in ledger.store().page(&Select::All, range)?.rows {
+        for row in ledger.store().page(&Select::All, Range::at(pos))?.rows {
             retrying.push(Retrying {
                 pos,
                 topic: row.topic,
@@ -325,7 +326,7 @@ impl Redrive {
             0 => String::new(),
             left => format!("; {left} more stay parked until it has taken those up"),
         };
-        console.prose(&format!("consumer {name} is handed {messages} again{left}"))
+        console.prose(&format!("consumer {name} will be handed {messages} again{left}"))
     }
 }
 

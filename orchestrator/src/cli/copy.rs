@@ -102,7 +102,12 @@ impl Backup {
         let envelopes = count(copied.head.pos, "envelope");
         let line = console.paint(Paint::Good, "copied: ") + &format!("{envelopes}, {}", bytes(copied.bytes));
         console.line(&line)?;
-        console.line(&format!("head {}", copied.head))
+        console.line(&format!("head {}", copied.head))?;
+        console.say(&format!(
+            "it was copied as it stands: `neuron verify --store {}` looks whether that is what was written",
+            self.to.display()
+        ));
+        Ok(())
     }
 }
 

@@ -43,12 +43,7 @@ fn by_prefix(ledger: &Ledger, prefix: &str) -> Outcome<Row> {
     let places = store.with_id(&prefix.to_ascii_lowercase())?;
     let mut rows = Vec::new();
     for pos in &places {
-        let range = Range {
-            from: *pos,
-            to: *pos,
-            ..Range::ALL
-        };
-        rows.extend(store.page(&Select::All, range)?.rows);
+        rows.extend(store.page(&Select::All, Range::at(*pos))?.rows);
     }
     if rows.len() > 1 {
         let named = |row: &Row| {

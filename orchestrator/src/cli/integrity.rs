@@ -43,6 +43,14 @@ pub struct Check {
 }
 
 impl Verify {
+    /// Why a head that was kept is compared with nothing but the present.
+    pub(super) const COMPARES: &str = "a head that was kept is compared with the store as it stands now";
+
+    /// Whether it goes on after a head that was kept.
+    pub(super) fn goes_on(&self) -> bool {
+        self.since.is_some()
+    }
+
     pub(super) fn run(&self, ledger: &Ledger, console: &mut Console<'_>) -> Outcome {
         let store = &**ledger.store();
         let past = if self.trust { Past::Trusted } else { Past::Chained };
@@ -94,7 +102,15 @@ impl Head {
         if console.is_json() {
             return console.json(&json!({ "head": head, "pos": head.pos, "hash": head.hash }));
         }
-        console.line(&head.to_string())
+        console.line(&head.to_string())?;
+        if let Some(archive) = store.archive()?.filter(|_| self.topic.is_none()) {
+            console.say(&format!(
+                "this is the head of the {} in the archive; that of the store it was taken of was {}",
+                count(head.pos, "envelope"),
+                archive.head
+            ));
+        }
+        Ok(())
     }
 }
 

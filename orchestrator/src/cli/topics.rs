@@ -43,12 +43,7 @@ impl Topics {
             let first = Range { limit: 1, ..Range::ALL };
             let first = archive.then(|| store.page(&Select::Topic(summary.topic.clone()), first));
             let first = first.transpose()?.and_then(|page| page.rows.first().map(|row| row.seq));
-            let range = Range {
-                from: summary.last_pos,
-                to: summary.last_pos,
-                ..Range::ALL
-            };
-            let last = store.page(&Select::All, range)?.rows;
+            let last = store.page(&Select::All, Range::at(summary.last_pos))?.rows;
             let bytes = self
                 .bytes
                 .then(|| store.bytes(&summary.topic, summary.head))

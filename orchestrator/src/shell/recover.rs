@@ -25,6 +25,8 @@ pub struct Recovered {
     /// Runs whose arguments this program cannot read back, because they hold a secret or have another form today: they
     /// go on when they are run again with their arguments.
     pub unreadable: Vec<RunId>,
+    /// Runs whose log is damaged: they are left alone, and `verify` says what is wrong with it.
+    pub damaged: Vec<RunId>,
     /// Runs that wait for room: so many are recovered at once.
     pub waiting: Vec<RunId>,
 }
@@ -35,6 +37,8 @@ enum Ready {
     Now(Encoded),
     /// Its arguments cannot be read back.
     Unreadable,
+    /// Its log is damaged, and that was told.
+    Damaged,
     /// It has ended meanwhile.
     Ended,
 }
@@ -69,6 +73,10 @@ impl Neuron {
                     found.unreadable.push(id);
                     continue;
                 }
+                Ready::Damaged => {
+                    found.damaged.push(id);
+                    continue;
+                }
                 Ready::Ended => continue,
             };
             match self.0.ownership.claim(&owned(&id)).await {
@@ -90,12 +98,12 @@ impl Neuron {
     pub async fn serve(&self) -> Result<(), Error> {
         // A view: each look costs what has changed since the one before, however long the log is.
         let unfinished = self.0.ledger.view(Unfinished).await?;
-        // What cannot be read back is for whoever knows its arguments; this program will not learn them.
-        let mut unreadable = HashSet::new();
+        // What cannot be read back is for whoever knows its arguments, or mends the store: this program will not.
+        let mut passed_over = HashSet::new();
         loop {
             for (id, name) in unfinished.now().await?.read(oldest_first)? {
                 let entry = self.0.registry.get("orchestrator", &name);
-                let Some(entry) = entry.filter(|_| !self.0.is_live(&id) && !unreadable.contains(&id)) else {
+                let Some(entry) = entry.filter(|_| !self.0.is_live(&id) && !passed_over.contains(&id)) else {
                     continue;
                 };
                 if self.0.live() >= limits::RECOVERED_AT_ONCE_MAX {
@@ -104,7 +112,7 @@ impl Neuron {
                 match self.ready(&id, entry).await? {
                     // Whoever drives it now is watched, and followed when it dies or hangs.
                     Ready::Now(args) => drop(self.0.start(&id, entry, args, None)?),
-                    Ready::Unreadable => drop(unreadable.insert(id)),
+                    Ready::Unreadable | Ready::Damaged => drop(passed_over.insert(id)),
                     Ready::Ended => {}
                 }
             }
@@ -116,7 +124,15 @@ impl Neuron {
     async fn ready(&self, id: &RunId, entry: &'static Entry) -> Result<Ready, Error> {
         let (ledger, run) = (self.0.ledger.clone(), id.clone());
         let read = tokio::task::spawn_blocking(move || standing(&ledger, &run)).await;
-        Ok(match read.map_err(|error| Error::new(ErrorKind::Io, error))?? {
+        let read = match read.map_err(|error| Error::new(ErrorKind::Io, error))? {
+            // One damaged run keeps nobody from the others.
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                tracing::error!(%error, run = %id, "the log of a run is damaged; it is not taken up");
+                return Ok(Ready::Damaged);
+            }
+            read => read?,
+        };
+        Ok(match read {
             Standing::Open(created) => entry.normalise(&created.args).map_or(Ready::Unreadable, Ready::Now),
             Standing::New | Standing::Ended(..) => Ready::Ended,
         })

@@ -129,6 +129,14 @@ fn a_part_is_exported_by_topic_place_and_time() {
     assert_snapshot!("part_topics", world.ask(&["topics", "--store", "part.db"]).whole());
     assert_snapshot!("part_log", world.ask(&["log", "--store", "part.db"]).whole());
     assert_eq!(world.ask(&["verify", "--store", "part.db"]).exit.code(), 0);
+    assert_snapshot!("part_head", world.ask(&["head", "--store", "part.db"]).whole());
+    // Neither its own head nor that of the store makes it a store that was cut.
+    for store in ["part.db", "store.db"] {
+        let head = world.ask(&["head", "--store", store]).out;
+        let said = world.ask(&["check", "--since", head.trim(), "--store", "part.db"]);
+        assert_eq!(said.exit.code(), 2);
+        assert!(said.err.contains("an archive is sealed"), "{}", said.err);
+    }
 }
 
 #[test]

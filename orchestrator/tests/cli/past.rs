@@ -60,6 +60,15 @@ fn what_belongs_to_the_present_is_refused_in_the_past() {
     let said = |args: &[&str]| world.ask(args).whole();
     assert_snapshot!("past_order", said(&["cancel", "digest-1", "--at-pos", "3"]));
     assert_snapshot!("past_follow", said(&["log", "--follow", "--at", "2h"]));
+    assert_snapshot!(
+        "past_check",
+        said(&["check", "--since", world.ask(&["head"]).out.trim(), "--at-pos", "3"])
+    );
+    let head = world.ask(&["head"]).out;
+    assert_eq!(
+        world.ask(&["verify", "--since", head.trim(), "--at", "2h"]).exit.code(),
+        2
+    );
     assert_snapshot!("past_beyond", said(&["log", "--at-pos", "100000"]));
     assert_eq!(world.ask(&["log", "--at", "2h", "--at-pos", "3"]).exit.code(), 2);
 }

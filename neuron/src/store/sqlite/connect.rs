@@ -11,8 +11,8 @@ use std::{
 
 use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
-use super::{lock::beside, options::Durability};
-use crate::{Error, Result, limits};
+use super::options::Durability;
+use crate::{Error, Result, limits, store::beside};
 
 /// Statements kept prepared by one connection: all that there are.
 const STATEMENTS: usize = 64;

@@ -7,8 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::lock::beside;
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, store::beside};
 
 /// A file under another name than the one it is meant to have. Dropped before it is whole, it goes; if the process dies,
 /// its remains bear the other name, and whoever tries again removes them.
@@ -145,7 +144,14 @@ fn clear(draft: &Path) -> Result<(), Error> {
     }
     for name in names(draft) {
         drop_name(&name).map_err(|error| {
-            let what = format!("{} is in the way and cannot be removed", name.display());
+            let what = if name.symlink_metadata().is_ok() {
+                format!("{} is in the way and cannot be removed", name.display())
+            } else {
+                format!(
+                    "{} cannot be made: check the folder and its permissions",
+                    draft.display()
+                )
+            };
             Error::from(error).context(what)
         })?;
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::{
     fault::At as _,
+    frames,
     layout::{self, Drift},
     read::Reader,
 };
@@ -26,8 +27,9 @@ impl Reader {
         ))
     }
 
-    /// Whether tables, indexes and guards are as they were made.
+    /// Whether tables, indexes and guards are as they were made, and the write-ahead log is read to its end.
     pub(super) fn guarded(&self) -> Result<(), Error> {
+        frames::whole(&self.path)?;
         let drift = layout::drift(&self.connection).at(&self.path)?;
         if drift.is_empty() {
             return Ok(());

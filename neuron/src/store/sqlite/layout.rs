@@ -36,6 +36,11 @@ impl Drift {
     pub(crate) fn is_mendable(&self) -> bool {
         self.part.kind != "table"
     }
+
+    /// Whether it is what refuses to change or remove what stands.
+    pub(crate) fn keeps_the_past(&self) -> bool {
+        self.part.kind == "trigger" && self.made_by.is_some() && self.part.name.contains("_no_")
+    }
 }
 
 impl fmt::Display for Drift {

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Error, ErrorKind, Result, limits};
+use crate::{Error, ErrorKind, Result, limits, store::beside};
 
 /// How long whoever is next sleeps between two looks, at first and at most.
 const NEXT_SLEEP: (Duration, Duration) = (Duration::from_micros(100), Duration::from_millis(1));
@@ -226,14 +226,6 @@ impl Lock {
             |pid| format!("another process (pid {pid})"),
         )
     }
-}
-
-/// A file that belongs to a store: `<store>.<what>`.
-pub(super) fn beside(store: &Path, what: &str) -> PathBuf {
-    let mut name = store.as_os_str().to_owned();
-    name.push(".");
-    name.push(what);
-    name.into()
 }
 
 /// Sleeps longer and longer, until a limit has passed.

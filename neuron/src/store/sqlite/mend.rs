@@ -1,6 +1,6 @@
 //! Putting a file right without touching what is stored: guards, indexes, the write-ahead log, the side file.
 
-use std::{fs, path::Path};
+use std::{collections::BTreeSet, fs, path::Path};
 
 use rusqlite::{Connection, OpenFlags};
 
@@ -8,19 +8,34 @@ use super::{
     connect,
     fault::At as _,
     layout::{self, Drift},
-    lock::{Lock, beside},
+    lock::Lock,
     salvage,
 };
-use crate::{Digest, Error, Result, limits, store::Options};
+use crate::{
+    Digest, Error, Result, limits,
+    store::{Options, beside},
+};
 
 /// What a look at a file and at what stands beside it shows.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Condition {
     pub(crate) drift: Vec<Drift>,
     /// What SQLite's own check finds.
     pub(crate) check: Vec<String>,
     /// Chunks that belong to no artifact, and their bytes.
     pub(crate) orphans: (u64, u64),
+}
+
+impl Condition {
+    /// Whether pages of the file are damaged, and not only indexes that say something else than their tables.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.check.iter().any(|line| index_of(line).is_none())
+    }
+
+    /// The indexes that do not say what their tables say.
+    pub(crate) fn indexes(&self) -> BTreeSet<&str> {
+        self.check.iter().filter_map(|line| index_of(line)).collect()
+    }
 }
 
 /// Findings of SQLite's own check that are told; more would only repeat them.
@@ -75,21 +90,41 @@ pub(crate) fn index_of(finding: &str) -> Option<&str> {
         .map(|(_, name)| name)
 }
 
-/// What of the side file's is wrong, if it is there.
-pub(crate) fn side(path: &Path) -> Option<String> {
+/// How the side file is.
+pub(crate) enum Side {
+    /// It is whole, or not there.
+    Whole,
+    /// It is damaged, for this reason, and can be removed.
+    Damaged(String),
+    /// Something else stands in its place, or it may not be read.
+    InTheWay(String),
+}
+
+/// Looks at the side file.
+pub(crate) fn side(path: &Path) -> Side {
     let side = beside(path, "side");
-    if !side.exists() {
-        return None;
+    let shown = side.display();
+    match side.symlink_metadata() {
+        Err(_) => return Side::Whole,
+        Ok(metadata) if !metadata.is_file() => {
+            return Side::InTheWay(format!("{shown} is no regular file, so that it is no side file"));
+        }
+        Ok(_) => {}
+    }
+    if let Err(error) = fs::File::open(&side) {
+        return Side::InTheWay(format!("{shown} cannot be read: {error}"));
     }
     let looked = connect::probe(&side).and_then(|connection| salvage::lines(&connection, "PRAGMA quick_check(1)"));
-    match looked {
-        Ok(found) => found.into_iter().next(),
-        Err(error) => Some(error.to_string()),
+    match looked.map(|found| found.into_iter().next()) {
+        Ok(None) => Side::Whole,
+        Ok(Some(why)) => Side::Damaged(why),
+        Err(error) => Side::Damaged(error.to_string()),
     }
 }
 
 pub(crate) fn remove_side(path: &Path) -> Result<(), Error> {
-    fs::remove_file(beside(path, "side")).map_err(|error| Error::from(error).context("the side file cannot be removed"))
+    let side = beside(path, "side");
+    fs::remove_file(&side).map_err(|error| Error::from(error).context(format!("{} cannot be removed", side.display())))
 }
 
 /// Makes guards and indexes anew, as one transaction. The tables themselves are left alone.

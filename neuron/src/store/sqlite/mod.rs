@@ -11,6 +11,7 @@ mod content;
 mod core;
 mod ddl;
 mod fault;
+pub(crate) mod frames;
 mod fresh;
 mod health;
 pub(crate) mod layout;

@@ -10,7 +10,7 @@ use rusqlite::{OptionalExtension as _, params};
 use super::{
     fault::At as _,
     number::{signed, unsigned},
-    read::{COLUMNS, Reader, select},
+    read::{COLUMNS, Reader, follows, missing, select, topic_named},
 };
 use crate::{
     Error, Pattern, Result, limits,
@@ -187,17 +187,22 @@ fn of_pattern(reader: &mut Reader, pattern: &Pattern, bounds: Bounds) -> Result<
 
 fn matched(reader: &mut Reader, pattern: &Pattern) -> Result<Arc<HashSet<i64>>, Error> {
     let mut known = reader.matched.remove(pattern).unwrap_or_default();
+    let greatest = reader.last_number()?;
     {
         let mut statement = reader.prepare("SELECT id, name FROM topic WHERE id > ?1 ORDER BY id")?;
         let mut rows = statement.query([known.upto]).at(&reader.path)?;
         while let Some(row) = rows.next().at(&reader.path)? {
             let (number, name): (i64, String) = (row.get(0).at(&reader.path)?, row.get(1).at(&reader.path)?);
+            follows(known.upto, number)?;
             known.upto = number;
-            // A name that is none is damage, which reading its rows reports.
-            if crate::Topic::new(name).is_ok_and(|topic| pattern.matches(&topic)) {
+            // As for a short range: nobody knows whether the rows of a damaged name are meant.
+            if pattern.matches(&topic_named(number, name)?) {
                 Arc::make_mut(&mut known.numbers).insert(number);
             }
         }
+    }
+    if known.upto < greatest {
+        return Err(missing(known.upto + 1));
     }
     if reader.matched.len() >= limits::CACHED_PATTERNS_MAX {
         reader.matched.clear();
@@ -250,8 +255,8 @@ fn walked(reader: &mut Reader, pattern: &Pattern, bounds: Bounds) -> Result<Page
         if let Some(matches) = known.get(&number) {
             return Ok(*matches);
         }
-        // A name that is none is damage, which reading its rows reports.
-        let matches = reader.topic(number).is_ok_and(|topic| pattern.matches(&topic));
+        // A name that is none is damage: whether its rows are meant is not known, and they are not passed over in silence.
+        let matches = pattern.matches(&reader.topic(number)?);
         known.insert(number, matches);
         Ok(matches)
     })

@@ -54,7 +54,7 @@ impl Names {
         if let Some(topic) = self.topics.get(&number) {
             return Ok(topic.clone());
         }
-        let topic = Topic::new(name(connection, "SELECT name FROM topic WHERE id = ?1", number)?)?;
+        let topic = topic_named(number, name(connection, TOPIC_NAME, number)?)?;
         self.make_room();
         self.topics.insert(number, topic.clone());
         Ok(topic)
@@ -75,6 +75,31 @@ impl Names {
             *self = Self::default();
         }
     }
+}
+
+const TOPIC_NAME: &str = "SELECT name FROM topic WHERE id = ?1";
+
+/// The topic of an interned number and name.
+pub(super) fn topic_named(number: i64, name: String) -> Result<Topic, Error> {
+    Topic::new(name).map_err(|error| {
+        let why = format!("the name of the topic with number {number} is damaged: {error}");
+        Error::new(ErrorKind::Corrupt, why)
+    })
+}
+
+/// Whether an interned number is the one after `last`.
+pub(super) fn follows(last: i64, number: i64) -> Result<(), Error> {
+    if number == last + 1 {
+        Ok(())
+    } else {
+        Err(missing(last + 1))
+    }
+}
+
+/// The name of a topic is not there, and its envelopes are.
+pub(super) fn missing(number: i64) -> Error {
+    let why = format!("of the names of topics number {number} is missing, or stands elsewhere");
+    Error::new(ErrorKind::Corrupt, why)
 }
 
 fn name(connection: &Connection, query: &str, number: i64) -> Result<String, Error> {
@@ -172,7 +197,7 @@ impl Reader {
         if let Some(topic) = self.names.topics.get(&number) {
             return Ok(topic.clone());
         }
-        Topic::new(name(&self.connection, "SELECT name FROM topic WHERE id = ?1", number)?)
+        topic_named(number, name(&self.connection, TOPIC_NAME, number)?)
     }
 
     pub(super) fn kind_number(&self, kind: &Kind) -> Result<Option<i64>, Error> {
@@ -257,24 +282,43 @@ impl Reader {
         }
     }
 
+    /// The greatest number of a topic that an envelope stands on. Asked before the names are read, it has one.
+    pub(super) fn last_number(&self) -> Result<i64, Error> {
+        self.prepare("SELECT ifnull(max(topic), 0) FROM envelope")?
+            .query_row([], |row| row.get(0))
+            .at(&self.path)
+    }
+
+    /// All topics, by name. Their numbers count from 1 without gaps, and each holds something: what is missing is damage.
     pub(super) fn topics(&self) -> Result<Vec<TopicSummary>, Error> {
+        let greatest = self.last_number()?;
         let mut statement = self.prepare(
-            "SELECT name, seq, pos FROM topic JOIN envelope
+            "SELECT topic.id, name, seq, pos FROM topic LEFT JOIN envelope
              ON envelope.topic = topic.id AND seq = (SELECT max(seq) FROM envelope WHERE topic = topic.id)
-             ORDER BY name",
+             ORDER BY topic.id",
         )?;
-        let rows = statement
-            .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?)))
-            .at(&self.path)?;
-        rows.map(|row| {
-            let (name, head, pos) = row.at(&self.path)?;
-            Ok(TopicSummary {
-                topic: Topic::new(name).map_err(|error| Error::new(ErrorKind::Corrupt, error))?,
+        let mut rows = statement.query([]).at(&self.path)?;
+        let (mut topics, mut last) = (Vec::new(), 0);
+        while let Some(row) = rows.next().at(&self.path)? {
+            let (number, name): (i64, String) = (row.get(0).at(&self.path)?, row.get(1).at(&self.path)?);
+            follows(last, number)?;
+            let place: (Option<i64>, Option<i64>) = (row.get(2).at(&self.path)?, row.get(3).at(&self.path)?);
+            let (Some(head), Some(pos)) = place else {
+                let why = format!("topic `{}` is known and holds no envelope", name.escape_debug());
+                return Err(Error::new(ErrorKind::Corrupt, why));
+            };
+            last = number;
+            topics.push(TopicSummary {
+                topic: topic_named(number, name)?,
                 head: unsigned(head),
                 last_pos: unsigned(pos),
-            })
-        })
-        .collect()
+            });
+        }
+        if last < greatest {
+            return Err(missing(last + 1));
+        }
+        topics.sort_unstable_by(|one, other| one.topic.cmp(&other.topic));
+        Ok(topics)
     }
 
     /// Bytes of the records from one `seq` to another; none if there is no envelope there.

@@ -154,7 +154,12 @@ impl Transaction for Writer {
                 ])
         })?;
         if unsigned(pos) != row.pos {
-            let why = format!("the next row is pos {pos}, not {} as its end says", row.pos);
+            let file = self.path.display();
+            let why = format!(
+                "{file} gave the next envelope pos {pos}, and its last one says {}: nothing is written; `neuron doctor` \
+                 looks into it",
+                row.pos
+            );
             return Err(self.broken(Error::new(ErrorKind::Corrupt, why)));
         }
         let place = Place {

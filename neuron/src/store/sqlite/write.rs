@@ -41,7 +41,7 @@ enum Begun {
 pub(super) struct Writer {
     /// Ends first: the connection of the writer is the last one to close the file.
     mover: Mover,
-    path: Arc<Path>,
+    pub(super) path: Arc<Path>,
     connection: Connection,
     lock: Lock,
     wait: Duration,

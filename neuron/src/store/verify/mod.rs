@@ -116,10 +116,7 @@ pub(crate) fn content(store: &dyn Store) -> Result<Verified, Error> {
 pub fn verify_since(store: &dyn Store, since: &Head, past: Past) -> Result<Verified, Error> {
     let (last, _) = store.last()?;
     let schemas = registry(store)?;
-    if store.archive()?.is_some() {
-        let why = "an archive is sealed, so that nothing comes after a head of it: verify the whole of it";
-        return Err(Error::new(ErrorKind::Misuse, why));
-    }
+    grows(store)?;
     match past {
         Past::Chained => {
             let head = chain(store, Head::default(), since.pos.min(last))?;
@@ -130,12 +127,7 @@ pub fn verify_since(store: &dyn Store, since: &Head, past: Past) -> Result<Verif
     }
     let mut audit = Audit::new(store, None, schemas.iter().copied().collect());
     if since.pos > 0 {
-        let here = Range {
-            from: since.pos,
-            to: since.pos,
-            ..Range::ALL
-        };
-        let row = store.page(&Select::All, here)?.rows.pop();
+        let row = store.page(&Select::All, Range::at(since.pos))?.rows.pop();
         let row = row.ok_or_else(|| {
             let why = format!(
                 "the envelope at pos {}, of which the head {since} was taken, is missing",
@@ -156,6 +148,17 @@ pub fn verify_since(store: &dyn Store, since: &Head, past: Past) -> Result<Verif
         artifacts,
         artifact_bytes,
     })
+}
+
+/// Refuses an archive: only a store goes on after a head.
+fn grows(store: &dyn Store) -> Result<(), Error> {
+    let Some(archive) = store.archive()? else { return Ok(()) };
+    let why = format!(
+        "an archive is sealed, so that nothing comes after a head of it: verify the whole of it. The store that it was \
+         taken of had the head {}",
+        archive.head
+    );
+    Err(Error::new(ErrorKind::Misuse, why))
 }
 
 /// The registry of a store with this program's root.
@@ -253,8 +256,10 @@ pub fn head_of(store: &dyn Store, topic: &Topic) -> Result<Head, Error> {
 /// This compares ids; that each id is the hash of its record is for [`verify`] to say.
 ///
 /// # Errors
-/// [`ErrorKind::Corrupt`] if rows were cut off, changed or put between; as [`Store::page`].
+/// [`ErrorKind::Corrupt`] if rows were cut off, changed or put between; [`ErrorKind::Misuse`] for an archive; as
+/// [`Store::page`].
 pub fn check(store: &dyn Store, since: &Head) -> Result<Head, Error> {
+    grows(store)?;
     let head = chain(store, Head::default(), since.pos)?;
     begins(since, head, store.last()?.0)?;
     chain(store, head, u64::MAX)

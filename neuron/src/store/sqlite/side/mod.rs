@@ -14,8 +14,11 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, config::DbConfig};
 
-use super::{lock::beside, read::Reader};
-use crate::{Error, ErrorKind, Result, limits, store::Snapshot, store::prefix::Prefix};
+use super::read::Reader;
+use crate::{
+    Error, ErrorKind, Result, limits,
+    store::{Snapshot, beside, prefix::Prefix},
+};
 
 /// Marks the side file (`nsid` in ASCII).
 const APPLICATION: i64 = 0x6e73_6964;
