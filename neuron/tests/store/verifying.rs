@@ -615,3 +615,60 @@ fn a_topic_whose_name_is_damaged_or_gone_is_an_error_and_never_an_answer_without
         }
     }
 }
+
+#[test]
+fn whatever_is_damaged_no_envelope_is_passed_over_in_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("whole.db");
+    let count = 200;
+    {
+        let store = Sqlite::open(&path, Options::default()).unwrap();
+        for n in 0..count {
+            say(&store, &format!("t.{}", n % 7), &format!("{n} {}", "x".repeat(300)));
+        }
+    }
+    let whole = fs::read(&path).unwrap();
+    let damaged = folder.path().join("damaged.db");
+    let (mut refused, mut answered) = (0, 0);
+    // Steps that meet pages at every place of them.
+    for at in (100..whole.len() - 60).step_by(397) {
+        let mut bytes = whole.clone();
+        let mut noise = 0x9e37_79b9_u32.wrapping_mul(u32::try_from(at).unwrap());
+        for byte in &mut bytes[at..at + 60] {
+            noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *byte = noise.to_le_bytes()[3];
+        }
+        fs::write(&damaged, bytes).unwrap();
+        let Ok(store) = Sqlite::open_apart(&damaged, Options::default()) else {
+            refused += 1;
+            continue;
+        };
+        let ledger = Ledger::over(Arc::new(store), Arc::new(SystemClock), Pipeline::default()).unwrap();
+        for select in [
+            Select::All,
+            Select::Pattern(Pattern::all()),
+            Select::Pattern(Pattern::new("t.*").unwrap()),
+        ] {
+            let mut reading = ledger.read(select.clone());
+            let mut found = 0;
+            let outcome = loop {
+                match reading.page() {
+                    Ok(rows) if rows.is_empty() => break Ok(found),
+                    Ok(rows) => found += rows.len(),
+                    Err(error) => break Err(error),
+                }
+            };
+            match outcome {
+                Ok(found) => {
+                    assert_eq!(found, count, "{select:?} after damage at {at}");
+                    answered += 1;
+                }
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corrupt, "{at}: {error}");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert!(refused > 50 && answered > 50, "{refused} {answered}");
+}

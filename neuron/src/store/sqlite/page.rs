@@ -13,7 +13,7 @@ use super::{
     read::{COLUMNS, Reader, follows, missing, select, topic_named},
 };
 use crate::{
-    Error, Pattern, Result, limits,
+    Error, ErrorKind, Pattern, Result, limits,
     store::{Page, Range, Row, Select},
 };
 
@@ -109,7 +109,15 @@ fn of_topic(reader: &mut Reader, number: i64, bounds: Bounds) -> Result<Page, Er
         COLUMNS,
         &format!("topic = ?1 AND seq BETWEEN ?2 AND ?3 ORDER BY seq {}", bounds.order()),
     );
-    read(reader, &query, &[number, first, last], None, bounds)
+    let page = read(reader, &query, &[number, first, last], None, bounds)?;
+    for pair in page.rows.windows(2) {
+        if pair[0].seq.abs_diff(pair[1].seq) != 1 {
+            let (topic, seq) = (&pair[0].topic, pair[0].seq.min(pair[1].seq) + 1);
+            let why = format!("{topic} seq {seq} is missing: `neuron verify` looks through the store");
+            return Err(Error::new(ErrorKind::Corrupt, why));
+        }
+    }
+    Ok(page)
 }
 
 /// The seqs of a topic whose `pos` lies in the range. Both grow together, so a binary search finds them.
@@ -238,14 +246,7 @@ fn merged(reader: &mut Reader, numbers: &HashSet<i64>, bounds: Bounds) -> Result
         places.reverse();
     }
     places.truncate(wanted);
-    let (query, mut rows) = (select(COLUMNS, "pos = ?1"), Vec::new());
-    for place in &places {
-        if reader.rows(&query, &[*place], None, wanted, &mut rows)? {
-            break;
-        }
-    }
-    let more = rows.len() < places.len();
-    Ok(bounds.page(rows, more))
+    fetched(reader, &places, bounds)
 }
 
 /// A short range: it is walked, and of all the topics of the store only those are looked at that stand in it.
@@ -278,13 +279,21 @@ fn picked_by(
         &format!("pos BETWEEN ?1 AND ?2 ORDER BY pos {} LIMIT ?3", bounds.order()),
     );
     let (mut places, mut end) = (Vec::new(), None);
+    let mut walk = Walk::begin(reader, bounds)?;
     {
         let mut statement = reader.prepare(&query)?;
         let passed = signed(limits::PASSED_OVER_MAX as u64);
         let mut rows = statement.query([bounds.from, bounds.to, passed]).at(&reader.path)?;
         let mut passed_over = 0;
-        while let Some(row) = rows.next().at(&reader.path)? {
+        loop {
+            let Some(row) = rows.next().at(&reader.path)? else {
+                if passed_over < limits::PASSED_OVER_MAX {
+                    walk.end()?;
+                }
+                break;
+            };
             let pos: i64 = row.get(0).at(&reader.path)?;
+            walk.step(pos)?;
             passed_over += 1;
             if takes(reader, row.get(1).at(&reader.path)?)? {
                 places.push(pos);
@@ -295,14 +304,85 @@ fn picked_by(
             end = bounds.after(pos).filter(|_| passed_over == limits::PASSED_OVER_MAX);
         }
     }
+    let mut page = fetched(reader, &places, bounds)?;
+    page.next = page.next.or(end.map(unsigned));
+    Ok(page)
+}
+
+/// The rows at these places. An index names each, so that one without a row is damage.
+fn fetched(reader: &mut Reader, places: &[i64], bounds: Bounds) -> Result<Page, Error> {
     let (query, mut rows) = (select(COLUMNS, "pos = ?1"), Vec::new());
-    for place in &places {
+    for place in places {
+        let before = rows.len();
         if reader.rows(&query, &[*place], None, bounds.limit + 1, &mut rows)? {
             break;
         }
+        if rows.len() == before {
+            return Err(gone(*place));
+        }
     }
     let more = rows.len() < places.len();
-    let mut page = bounds.page(rows, more);
-    page.next = page.next.or(end.map(unsigned));
-    Ok(page)
+    Ok(bounds.page(rows, more))
+}
+
+/// An envelope that stands before others is not there.
+fn gone(pos: i64) -> Error {
+    let why =
+        format!("the envelope at pos {pos} is missing or cannot be reached: `neuron verify` looks through the store");
+    Error::new(ErrorKind::Corrupt, why)
+}
+
+/// The places of a range as they come, one after the other: what is passed over in silence might be what was asked for.
+struct Walk {
+    next: i64,
+    bounds: Bounds,
+    /// The last `pos` that stood before the walk began.
+    last: i64,
+    /// An archive may leave topics out.
+    has_holes: bool,
+    began: bool,
+}
+
+impl Walk {
+    fn begin(reader: &mut Reader, bounds: Bounds) -> Result<Self, Error> {
+        let last = signed(reader.last()?.0);
+        let next = if bounds.reverse {
+            bounds.to.min(last)
+        } else {
+            bounds.from
+        };
+        let has_holes = reader.has_holes()?;
+        Ok(Self {
+            next,
+            bounds,
+            last,
+            has_holes,
+            began: false,
+        })
+    }
+
+    fn step(&mut self, pos: i64) -> Result<(), Error> {
+        // What came after the beginning of the walk may stand before its first place.
+        let newer = self.bounds.reverse && !self.began && pos >= self.next;
+        if !self.has_holes && !newer && pos != self.next {
+            return Err(gone(self.next));
+        }
+        self.began = true;
+        self.next = if self.bounds.reverse { pos - 1 } else { pos + 1 };
+        Ok(())
+    }
+
+    /// The walk has found no more.
+    fn end(&self) -> Result<(), Error> {
+        let left = if self.bounds.reverse {
+            self.next >= self.bounds.from
+        } else {
+            self.next <= self.bounds.to.min(self.last)
+        };
+        if left && !self.has_holes {
+            Err(gone(self.next))
+        } else {
+            Ok(())
+        }
+    }
 }

@@ -9,7 +9,9 @@ use std::{
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row as SqlRow, params};
 
 use super::{
+    ddl::Form,
     fault::At as _,
+    layout,
     number::{signed, unsigned},
 };
 use crate::{
@@ -33,6 +35,8 @@ pub(super) struct Reader {
     pub(super) matched: HashMap<Pattern, Matched>,
     /// `data_version` at the last look.
     version: Option<i64>,
+    /// Whether the file is an archive, in which places may be missing.
+    has_holes: Option<bool>,
 }
 
 /// Topics that a pattern selects, and up to which interned number that is known.
@@ -106,7 +110,11 @@ fn name(connection: &Connection, query: &str, number: i64) -> Result<String, Err
     let found = connection
         .prepare_cached(query)
         .and_then(|mut statement| statement.query_row([number], |row| row.get(0)).optional())
-        .map_err(|error| Error::new(ErrorKind::Corrupt, error))?;
+        .map_err(|error| {
+            let why =
+                format!("the interned name {number} cannot be read: {error}; `neuron verify` looks through the store");
+            Error::new(ErrorKind::Corrupt, why)
+        })?;
     found.ok_or_else(|| Error::new(ErrorKind::Corrupt, format!("the interned name {number} is missing")))
 }
 
@@ -147,11 +155,19 @@ impl Reader {
             names: Names::default(),
             matched: HashMap::new(),
             version: None,
+            has_holes: None,
         }
     }
 
     pub(super) fn prepare(&self, query: &str) -> Result<CachedStatement<'_>, Error> {
         self.connection.prepare_cached(query).at(&self.path)
+    }
+
+    pub(super) fn has_holes(&mut self) -> Result<bool, Error> {
+        if self.has_holes.is_none() {
+            self.has_holes = Some(layout::form(&self.connection).at(&self.path)? == Form::Archive);
+        }
+        Ok(self.has_holes == Some(true))
     }
 
     /// The last `pos`, if something was committed since this was asked last.
