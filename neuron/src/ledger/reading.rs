@@ -6,7 +6,7 @@ use super::Ledger;
 use crate::{
     Envelope, Error, ErrorKind, Millis, Result, limits,
     pipeline::Pipeline,
-    store::{AsOf, Page, Range, Row, Select, Store},
+    store::{AsOf, Page, Range, Row, Select, Store, gapless},
 };
 
 /// A query: which envelopes, from where to where, in which direction. Memory stays constant however much it yields.
@@ -147,10 +147,7 @@ impl Reading {
                 return Ok(Vec::new());
             }
             let limit = usize::try_from(left).unwrap_or(usize::MAX).min(limits::PAGE_MAX);
-            let Page { rows, next } = self.store.page(&self.select, Range { limit, ..self.range })?;
-            if self.select == Select::All {
-                self.goes_on(&rows, next)?;
-            }
+            let Page { rows, next } = gapless::page(&*self.store, &self.select, Range { limit, ..self.range })?;
             match next {
                 Some(next) if self.range.reverse => self.range.to = next,
                 Some(next) => self.range.from = next,
@@ -163,27 +160,6 @@ impl Reading {
             if next.is_none() || !rows.is_empty() {
                 return Ok(rows);
             }
-        }
-    }
-
-    /// Whether the places of a page follow on each other up to the end of the log: one that is passed over in silence
-    /// might be what was asked for. Of an archive places may be missing.
-    fn goes_on(&self, rows: &[Row], next: Option<u64>) -> Result<(), Error> {
-        let gap = rows.windows(2).find(|pair| pair[0].pos.abs_diff(pair[1].pos) != 1);
-        let mut gap = gap.map(|pair| pair[0].pos.min(pair[1].pos) + 1);
-        let end = rows.last().map_or(self.range.from.saturating_sub(1), |row| row.pos);
-        if gap.is_none() && next.is_none() && !self.range.reverse && end < self.range.to.min(self.store.last()?.0) {
-            // Either it was committed just now, or it cannot be reached.
-            let after = self.store.page(&Select::All, Range::at(end + 1))?;
-            gap = after.rows.is_empty().then_some(end + 1);
-        }
-        match gap {
-            Some(pos) if self.store.archive()?.is_none() => {
-                let why =
-                    format!("the envelope at pos {pos} is missing or cannot be reached: `neuron verify` says more");
-                Err(Error::new(ErrorKind::Corrupt, why))
-            }
-            _ => Ok(()),
         }
     }
 

@@ -5,7 +5,7 @@ use tokio::sync::watch;
 use super::{Ledger, live::Wait, reading::last_by};
 use crate::{
     Envelope, Error, Millis, Pattern, Result,
-    store::{Range, Row, Select},
+    store::{Range, Row, Select, gapless},
 };
 
 /// Where a subscription begins.
@@ -138,7 +138,7 @@ impl Subscription {
             to: tail,
             ..Range::ALL
         };
-        let page = self.ledger.0.store.page(&self.select, range)?;
+        let page = gapless::page(&*self.ledger.0.store, &self.select, range)?;
         self.next = page.next.unwrap_or(tail + 1);
         self.page.extend(page.rows.into_iter().map(Arc::new));
         Ok(())

@@ -9,7 +9,7 @@ use super::{Ledger, folding::Way, live::Wait};
 use crate::{
     Error, ErrorKind, Fold, Pattern, Receipt, Result,
     fold::Folded,
-    store::{Range, Row, Select},
+    store::{Range, Row, Select, gapless},
 };
 
 /// A fold that stays current: what is committed, in this process or another, is folded in as it comes. Cheap to clone;
@@ -209,7 +209,7 @@ impl<F: Fold> Inner<F> {
             return Ok((rows, upto));
         }
         let range = Range { from, to, ..Range::ALL };
-        let page = self.ledger.0.store.page(&self.select, range)?;
+        let page = gapless::page(&*self.ledger.0.store, &self.select, range)?;
         let upto = page.next.map_or(to, |next| next - 1);
         Ok((page.rows.into_iter().map(Arc::new).collect(), upto))
     }

@@ -14,6 +14,7 @@ mod company;
 pub mod conformance;
 pub mod export;
 mod fault;
+pub(crate) mod gapless;
 mod leader;
 mod memory;
 mod observer;

@@ -6,7 +6,7 @@ use neuron::{
     Append, Author, Cause, Digest, ENVELOPE_CONTEXT, ErrorKind, Ledger, Parent, Pattern, SystemClock,
     pipeline::Pipeline,
     store::{
-        Access, Manifest, Memory, Options, Range, Select, Sqlite, Store,
+        Access, Manifest, Memory, Options, Part, Range, Select, Sqlite, Store, export,
         verify::{self, Bad, Head, Past},
     },
 };
@@ -631,7 +631,7 @@ fn whatever_is_damaged_no_envelope_is_passed_over_in_silence() {
     let damaged = folder.path().join("damaged.db");
     let (mut refused, mut answered) = (0, 0);
     // Steps that meet pages at every place of them.
-    for at in (100..whole.len() - 60).step_by(397) {
+    for at in (100..whole.len() - 60).step_by(997) {
         let mut bytes = whole.clone();
         let mut noise = 0x9e37_79b9_u32.wrapping_mul(u32::try_from(at).unwrap());
         for byte in &mut bytes[at..at + 60] {
@@ -643,7 +643,22 @@ fn whatever_is_damaged_no_envelope_is_passed_over_in_silence() {
             refused += 1;
             continue;
         };
-        let ledger = Ledger::over(Arc::new(store), Arc::new(SystemClock), Pipeline::default()).unwrap();
+        let store = Arc::new(store);
+        let whole = |found: Result<u64, neuron::Error>, what: &str| match found {
+            Ok(found) => assert_eq!(found, count as u64, "{what} after damage at {at}"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Corrupt, "{what} after damage at {at}: {error}"),
+        };
+        whole(verify::head(&*store).map(|head| head.pos), "head");
+        whole(verify::verify(&*store).map(|it| it.envelopes), "verify");
+        let exported = export::export(&*store, &Part::ALL, |_| Ok::<_, neuron::Error>(()));
+        whole(exported.map(|it| it.envelopes), "export");
+        let of_topic = |n: usize| {
+            let topic = topic(&format!("t.{n}"));
+            let page = store.page(&Select::Topic(topic), Range::ALL);
+            page.map(|page| page.rows.len() as u64)
+        };
+        whole((0..7).map(of_topic).sum(), "topics one by one");
+        let ledger = Ledger::over(store.clone(), Arc::new(SystemClock), Pipeline::default()).unwrap();
         for select in [
             Select::All,
             Select::Pattern(Pattern::all()),
@@ -670,5 +685,5 @@ fn whatever_is_damaged_no_envelope_is_passed_over_in_silence() {
             }
         }
     }
-    assert!(refused > 50 && answered > 50, "{refused} {answered}");
+    assert!(refused > 20 && answered > 20, "{refused} {answered}");
 }

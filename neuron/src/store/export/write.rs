@@ -5,7 +5,7 @@ use data_encoding::BASE64;
 use super::line::{Opening, Trailer, VERSION, Written};
 use crate::{
     Digest, DigestStream, Error, ErrorKind, Json, Result, Schema,
-    store::{Part, Range, Select, Store, verify},
+    store::{Part, Range, Select, Store, gapless, verify},
 };
 
 /// Writes a part of a store as lines of JSON, each handed to `emit` with its end: what the part is, all schemas, the
@@ -138,7 +138,7 @@ fn envelopes<E: From<Error>, F: FnMut(&str) -> Result<(), E>>(
     };
     let (mut count, mut named) = (0, BTreeSet::new());
     while range.from <= range.to {
-        let page = store.page(&select, range)?;
+        let page = gapless::page(store, &select, range)?;
         for row in page.rows {
             // Most envelopes carry none, and need not be read for it.
             if row.record.contains(r#""artifacts":[{"#) {

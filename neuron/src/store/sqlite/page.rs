@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Pattern, Result, limits,
-    store::{Page, Range, Row, Select},
+    store::{Page, Range, Row, Select, gapless::gone},
 };
 
 /// A range as SQLite numbers it.
@@ -318,18 +318,11 @@ fn fetched(reader: &mut Reader, places: &[i64], bounds: Bounds) -> Result<Page, 
             break;
         }
         if rows.len() == before {
-            return Err(gone(*place));
+            return Err(gone(unsigned(*place)));
         }
     }
     let more = rows.len() < places.len();
     Ok(bounds.page(rows, more))
-}
-
-/// An envelope that stands before others is not there.
-fn gone(pos: i64) -> Error {
-    let why =
-        format!("the envelope at pos {pos} is missing or cannot be reached: `neuron verify` looks through the store");
-    Error::new(ErrorKind::Corrupt, why)
 }
 
 /// The places of a range as they come, one after the other: what is passed over in silence might be what was asked for.
@@ -365,7 +358,7 @@ impl Walk {
         // What came after the beginning of the walk may stand before its first place.
         let newer = self.bounds.reverse && !self.began && pos >= self.next;
         if !self.has_holes && !newer && pos != self.next {
-            return Err(gone(self.next));
+            return Err(gone(unsigned(self.next)));
         }
         self.began = true;
         self.next = if self.bounds.reverse { pos - 1 } else { pos + 1 };
@@ -380,7 +373,7 @@ impl Walk {
             self.next <= self.bounds.to.min(self.last)
         };
         if left && !self.has_holes {
-            Err(gone(self.next))
+            Err(gone(unsigned(self.next)))
         } else {
             Ok(())
         }

@@ -32,7 +32,7 @@ use self::{
     bad::told,
 };
 pub use self::{bad::Bad, head::Head};
-use super::{Archive, Manifest, Range, Row, Select, Store, register};
+use super::{Archive, Manifest, Range, Row, Select, Store, gapless::gone, register};
 use crate::{Digest, ENVELOPE_CONTEXT, Error, ErrorKind, Result, Schema, SchemaRef, Topic};
 
 /// What a store holds, as far as it was verified.
@@ -190,6 +190,20 @@ fn rows(store: &dyn Store, archive: Option<&Archive>, mut audit: Audit<'_>, last
             }
         },
     )?;
+    let pos = audit.next();
+    if pos <= last && !audit.admits(last + 1) {
+        let why = format!(
+            "it and those up to pos {last} cannot be reached; the log can be read up to pos {}",
+            pos - 1
+        );
+        return Err(told(&Bad {
+            pos,
+            topic: None,
+            seq: None,
+            id: None,
+            why,
+        }));
+    }
     Ok(audit.found())
 }
 
@@ -267,10 +281,17 @@ pub fn check(store: &dyn Store, since: &Head) -> Result<Head, Error> {
 
 /// Goes on with a chain of ids. They are counted as they come, so that a hole in the log shows as another hash.
 fn chain(store: &dyn Store, mut head: Head, upto: u64) -> Result<Head, Error> {
-    let mut from = head.pos + 1;
+    let (end, mut from) = (upto.min(store.last()?.0), head.pos + 1);
     loop {
         let ids = store.ids(from, upto)?;
-        let Some((last, _)) = ids.last() else { return Ok(head) };
+        let Some((last, _)) = ids.last() else {
+            // An archive may end before its last place was asked for.
+            return if from <= end && store.archive()?.is_none() {
+                Err(gone(from))
+            } else {
+                Ok(head)
+            };
+        };
         from = last + 1;
         head = ids.iter().fold(head, |head, (_, id)| head.then(*id));
     }
