@@ -55,8 +55,10 @@ pub enum ErrorKind {
     Fenced,
     /// A bound named in [`limits`](crate::limits) was reached.
     TooLarge,
-    /// Another process holds the store longer than the limit.
+    /// Another process or program holds the store longer than the limit.
     Busy,
+    /// A process that is alive owns the name; its pid is the detail.
+    Owned,
     /// The disk is full.
     Full,
     /// The store can only be read.

@@ -398,7 +398,7 @@ async fn one_of_all_that_ask_has_it_open_and_the_next_takes_over() {
     let mut first = mailer(&here).open().await.unwrap();
     for process in [&here, &there] {
         let busy = mailer(process).try_open().await.unwrap_err();
-        assert_eq!(busy.kind(), ErrorKind::Busy);
+        assert_eq!(busy.kind(), ErrorKind::Owned);
         assert_eq!(busy.detail::<u32>(), Some(std::process::id()));
     }
     let delivery = first.next().await.unwrap();
@@ -488,7 +488,7 @@ async fn a_consumer_is_reset_or_deleted_while_nobody_has_it_open() {
     }
     assert_eq!(
         mailer(&process).reset(From::Start).await.unwrap_err().kind(),
-        ErrorKind::Busy
+        ErrorKind::Owned
     );
     consumer.close().await.unwrap();
     mailer(&process).reset(From::After(first)).await.unwrap();

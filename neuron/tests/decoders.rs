@@ -509,14 +509,14 @@ proptest! {
         for (_, bytes) in &litter {
             fs::write(owners.join(own.incarnation()), bytes).unwrap();
             let refused = other.claim("run:a").now_or_never().unwrap().unwrap_err();
-            prop_assert_eq!(refused.kind(), ErrorKind::Busy);
+            prop_assert_eq!(refused.kind(), ErrorKind::Owned);
         }
         drop(own);
         // Its heart may be beating at this moment, and lets go of the slot after that.
         let until = Instant::now() + Duration::from_secs(90);
         let claimed = loop {
             match block_on(other.claim("run:a")) {
-                Err(error) if error.kind() == ErrorKind::Busy && Instant::now() < until => std::thread::yield_now(),
+                Err(error) if error.kind() == ErrorKind::Owned && Instant::now() < until => std::thread::yield_now(),
                 outcome => break outcome.unwrap(),
             }
         };

@@ -39,7 +39,7 @@ async fn a_name_has_one_living_owner() {
     assert_eq!(first.claim("run:a").await.unwrap().epoch, 1);
     assert_eq!(first.claim("run:a").await.unwrap().from, Takeover::Own);
     let error = second.claim("run:a").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Busy);
+    assert_eq!(error.kind(), ErrorKind::Owned);
     assert_eq!(error.detail::<u32>(), Some(std::process::id()));
     first.release("run:a").await.unwrap();
     assert_eq!(second.claim("run:a").await.unwrap().epoch, 2);
@@ -151,7 +151,7 @@ async fn a_name_that_is_handed_over_has_its_new_owner_at_once_and_nobody_comes_b
     let stale = ledger.append(Append::of([note()]).owner("run:a", old.epoch)).await;
     assert_eq!(stale.unwrap_err().kind(), ErrorKind::Fenced);
     for other in [&first, &third] {
-        assert_eq!(other.claim("run:a").await.unwrap_err().kind(), ErrorKind::Busy);
+        assert_eq!(other.claim("run:a").await.unwrap_err().kind(), ErrorKind::Owned);
     }
     let claimed = second.claim("run:a").await.unwrap();
     assert_eq!((claimed.epoch, claimed.from), (2, Takeover::HandedOver));
@@ -192,7 +192,7 @@ async fn a_name_that_was_abandoned_is_claimed_again_under_a_new_epoch() {
     owner.abandon("run:a");
     let again = owner.claim("run:a").await.unwrap();
     assert_eq!((again.epoch, again.from), (2, Takeover::Own));
-    assert_eq!(join(&ledger).claim("run:a").await.unwrap_err().kind(), ErrorKind::Busy);
+    assert_eq!(join(&ledger).claim("run:a").await.unwrap_err().kind(), ErrorKind::Owned);
 }
 
 /// Descriptors of this process that lead into a folder.

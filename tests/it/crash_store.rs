@@ -14,7 +14,9 @@ use std::{
 };
 
 use neuron::{
-    Append, Author, Cause, Deferred, Digest, Draft, Error, ErrorKind, Json, Millis, Parent, Receipt, Topic,
+    Append, Author, Cause, Deferred, Digest, Draft, Error, ErrorKind, Json, Ledger, Millis, Parent, Receipt, Topic,
+    doctor,
+    ownership::Ownership,
     store::{Fault, Manifest, Options, Point, Range, Row, Select, Sqlite, Store, conformance, verify},
 };
 use neuron_workspace::Process;
@@ -28,6 +30,8 @@ enum Deed {
     Load,
     /// Stands inside its second commit until it is told to go on.
     Stand,
+    /// Stands inside a transaction of its own, as a program does that knows nothing of stores.
+    Foreign,
 }
 
 impl Deed {
@@ -37,6 +41,7 @@ impl Deed {
             Self::History(Some((point, commit))) => format!("history {} {commit}", point == Point::BeforeCommit),
             Self::Load => "load".to_owned(),
             Self::Stand => "stand".to_owned(),
+            Self::Foreign => "foreign".to_owned(),
         }
     }
 
@@ -53,6 +58,7 @@ impl Deed {
             }
             ["load"] => Self::Load,
             ["stand"] => Self::Stand,
+            ["foreign"] => Self::Foreign,
             _ => panic!("no deed: {words}"),
         }
     }
@@ -82,6 +88,12 @@ fn a_child_does_its_deed() {
         Deed::History(end) => history(&path, &Arc::new(Commits::new(end))),
         Deed::Load => load(&path),
         Deed::Stand => stand(&path),
+        Deed::Foreign => {
+            let foreign = rusqlite::Connection::open(&path).unwrap();
+            foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
+            say("inside");
+            std::io::stdin().read_line(&mut String::new()).unwrap();
+        }
     }
 }
 
@@ -381,4 +393,55 @@ fn a_writer_stopped_inside_a_commit_and_killed_frees_the_store_at_once() {
         .unwrap();
     assert_eq!(texts(&store), ["before", "after"]);
     verify::verify(&store).unwrap();
+}
+
+#[test]
+fn another_program_inside_a_transaction_is_named_to_whoever_writes_and_by_the_doctor() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("foreign.db");
+    let options = Options {
+        wait: Duration::from_millis(100),
+        ..Options::default()
+    };
+    let ledger = Ledger::open(&path, options).unwrap();
+    let owners = Ownership::join(ledger.clone(), Duration::from_secs(9)).unwrap();
+    let mut program = child(&path, Deed::Foreign);
+    program.wait_for("inside");
+    let named = if cfg!(target_os = "linux") {
+        format!("another program (pid {})", program.id())
+    } else {
+        "another program".to_owned()
+    };
+    let append = || {
+        ledger
+            .store()
+            .append_blocking(prepared(Append::of([draft("a", "!")])))
+            .map(drop)
+    };
+    // That a name cannot be claimed now does not mean that somebody owns it.
+    let claim = || futures::executor::block_on(owners.claim_when_free("run:a")).map(drop);
+    for refused in [append(), claim()] {
+        let error = refused.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
+        for part in [&*named, "foreign.db", "try again"] {
+            assert!(error.to_string().contains(part), "`{part}` is not in: {error}");
+        }
+    }
+    if cfg!(target_os = "linux") {
+        let found = doctor::examine(&path).unwrap();
+        assert!(
+            found.findings.iter().any(|finding| finding.what.contains(&named)),
+            "{found:?}"
+        );
+    }
+    program.say("go on");
+    program.wait();
+    claim().unwrap();
+    let found = doctor::examine(&path).unwrap();
+    assert!(
+        !found
+            .findings
+            .iter()
+            .any(|finding| finding.what.contains("another program"))
+    );
 }

@@ -117,8 +117,8 @@ async fn fight(ledger: Ledger, mut dice: Dice) -> neuron::Result<(), neuron::Err
             };
             match claimed {
                 Ok(Ok(claimed)) => drop(mine.insert(name, claimed.epoch)),
-                Ok(Err(error)) if error.kind() != ErrorKind::Busy => return Err(error),
-                // Its owner lives.
+                Ok(Err(error)) if ![ErrorKind::Busy, ErrorKind::Owned].contains(&error.kind()) => return Err(error),
+                // Its owner lives, or somebody was stopped inside a commit.
                 Ok(Err(_)) | Err(_) => {}
             }
             continue;

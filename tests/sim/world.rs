@@ -326,7 +326,7 @@ impl World {
                 assert_eq!(claimed.epoch, self.oracle.epoch(OWNED));
                 self.actors[actor].epoch = claimed.epoch;
             }
-            Err(error) => assert_eq!(error.kind(), ErrorKind::Busy, "{error}"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Owned, "{error}"),
         }
         if self.dice.once_in(3) {
             // It dies or gives up: the next one takes over.
@@ -399,7 +399,7 @@ impl World {
         match opened {
             Ok(consumer) => Some(consumer),
             Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Busy, "{error}");
+                assert_eq!(error.kind(), ErrorKind::Owned, "{error}");
                 None
             }
         }

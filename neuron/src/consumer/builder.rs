@@ -165,7 +165,7 @@ impl Builder {
     /// As [`Builder::open`], but waits for nobody.
     ///
     /// # Errors
-    /// As [`Builder::open`], and [`ErrorKind::Busy`] naming the holder if there is one.
+    /// As [`Builder::open`], and [`ErrorKind::Owned`] naming the holder if there is one.
     pub async fn try_open(self) -> Result<Consumer, Error> {
         self.check(&self.state()?.state)?;
         let (seat, claimed) = self.claim().await?;
@@ -176,7 +176,7 @@ impl Builder {
     /// comes again; what is parked before it stays parked. The word stands on the log like any other.
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`] naming the holder while somebody has it open, [`ErrorKind::NotFound`] if there is no such
+    /// [`ErrorKind::Owned`] naming the holder while somebody has it open, [`ErrorKind::NotFound`] if there is no such
     /// consumer, a kind of the disk.
     pub async fn reset(self, to: From) -> Result<(), Error> {
         let after = self.ownership.ledger().position(to)?;
@@ -234,7 +234,7 @@ impl Builder {
     async fn claim(&self) -> Result<(Seat, Claimed), Error> {
         let seat = Seat::take(&self.ownership, &self.name).ok_or_else(|| {
             let why = format!("consumer `{}` is open already, in this process", self.name);
-            Error::new(ErrorKind::Busy, why).with(&std::process::id())
+            Error::new(ErrorKind::Owned, why).with(&std::process::id())
         })?;
         loop {
             let claimed = self.ownership.claim(&lease(&self.name)).await?;

@@ -6,7 +6,7 @@ use super::finding::{Diagnosis, Severity};
 use crate::{
     limits, ownership,
     store::sqlite::{
-        frames,
+        frames, holder,
         mend::{self, Side},
     },
 };
@@ -16,6 +16,7 @@ pub(super) fn examine(path: &Path, found: &mut Diagnosis) {
     permissions(path, found);
     locks(path, found);
     slots(path, found);
+    program(path, found);
     log(path, found);
     match mend::side(path) {
         Side::Whole => {}
@@ -82,6 +83,16 @@ fn locks(path: &Path, found: &mut Diagnosis) {
     }
 }
 
+fn program(path: &Path, found: &mut Diagnosis) {
+    if let Some(pid) = holder::program(path) {
+        found.tell(
+            Severity::Note,
+            format!("another program (pid {pid}) is inside a transaction on the file: whoever appends waits for it"),
+            "let it finish, or end it",
+        );
+    }
+}
+
 fn slots(path: &Path, found: &mut Diagnosis) {
     let folder = ownership::folder(path);
     let Ok(metadata) = fs::metadata(&folder) else { return };
@@ -110,7 +121,7 @@ fn log(path: &Path, found: &mut Diagnosis) {
         return;
     };
     if let Err(error) = frames::whole(path) {
-        let remedy = "restore it from a backup, or keep both files as they are and ask somebody who knows the format";
+        let remedy = "restore it from a backup, or go on in the store that `neuron backup` makes of what can be read; keep both files";
         return found.tell(Severity::Damaged, error.to_string(), remedy);
     }
     let most = 4 * limits::WAL_BYTES_MAX;

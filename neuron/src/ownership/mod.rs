@@ -101,7 +101,7 @@ impl Ownership {
     /// Claims a name, if it is free or its holder is dead. Gives the epoch under which to write.
     ///
     /// # Errors
-    /// [`ErrorKind::Busy`] naming the holder if it is alive, or hung but not yet polled long enough: see
+    /// [`ErrorKind::Owned`] naming the holder if it is alive, or hung but not yet polled long enough: see
     /// [`Ownership::claim_when_free`].
     pub async fn claim(&self, name: &str) -> Result<Claimed, Error> {
         loop {
@@ -199,7 +199,7 @@ impl Ownership {
         let mut left = poll;
         loop {
             match self.claim(name).await {
-                Err(error) if error.kind() == ErrorKind::Busy => {}
+                Err(error) if error.kind() == ErrorKind::Owned => {}
                 settled => return settled.map(Some),
             }
             let pause = left.min(limits::OWNER_LOOK);
@@ -355,7 +355,7 @@ impl Ownership {
 
 fn held_by(name: &str, incarnation: &str, pid: u32) -> Error {
     let why = format!("`{name}` is owned by process {pid} (incarnation {incarnation}), which is alive");
-    Error::new(ErrorKind::Busy, why).with(&pid)
+    Error::new(ErrorKind::Owned, why).with(&pid)
 }
 
 impl fmt::Debug for Ownership {

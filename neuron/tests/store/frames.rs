@@ -12,7 +12,7 @@ use std::{
 use neuron::{
     Append, Error, ErrorKind,
     doctor::{self, Severity},
-    store::{Access, Fault, Options, Point, Sqlite, Store, verify},
+    store::{Access, Durability, Fault, Options, Point, Sqlite, Store, verify},
 };
 
 use super::{append, draft, rows, say};
@@ -74,6 +74,8 @@ fn a_byte_that_is_changed_in_the_write_ahead_log_makes_no_commit_vanish_in_silen
             found_out += 1;
             let error = reading(&copy).and_then(|store| verify::verify(&store)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Corrupt);
+            let refused = Sqlite::open_apart(&copy, Options::default()).map(drop).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Corrupt, "{place}: it would be written over");
             let found = doctor::examine(&copy).unwrap();
             assert_eq!(found.severity(), Some(Severity::Damaged), "{place}: {found:?}");
             assert_eq!(found.verified, None, "what is left is not called intact");
@@ -138,4 +140,32 @@ fn a_log_that_others_write_to_begin_anew_and_roll_back_in_is_never_called_damage
     });
     let left = left_by_a_crash(&path, &folder.path().join("left"));
     verify::verify(&reading(&left).unwrap()).unwrap();
+}
+
+#[test]
+fn a_store_whose_log_is_damaged_goes_on_in_a_backup_or_if_a_power_failure_may_take_commits_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("open.db");
+    let store = Sqlite::open_apart(&path, Options::default()).unwrap();
+    for n in 0..12 {
+        say(&store, "a", &format!("{n}"));
+    }
+    let copy = left_by_a_crash(&path, &folder.path().join("crash"));
+    let mut bytes = fs::read(log_of(&copy)).unwrap();
+    bytes[HEADER + 8 * FRAME + 1_000] ^= 0x40;
+    fs::write(log_of(&copy), &bytes).unwrap();
+    let kept = folder.path().join("kept.db");
+    let readable = rows(&reading(&copy).unwrap());
+    reading(&copy).unwrap().backup(&kept, &mut |_| {}).unwrap();
+    let backup = Sqlite::open_apart(&kept, Options::default()).unwrap();
+    assert_eq!(rows(&backup), readable);
+    assert!(!readable.is_empty() && readable.len() < 12, "{}", readable.len());
+    assert_eq!(say(&backup, "a", "goes on").seq, readable.len() as u64 + 1);
+    assert_eq!(fs::read(log_of(&copy)).unwrap(), bytes);
+    let options = Options {
+        durability: Durability::Process,
+        ..Options::default()
+    };
+    let lenient = Sqlite::open_apart(&copy, options).unwrap();
+    assert_eq!(say(&lenient, "a", "goes on").seq, readable.len() as u64 + 1);
 }

@@ -31,6 +31,7 @@ pub struct Consumer {
 
 /// Arguments of `redrive`.
 #[derive(Clone, Debug, clap::Args)]
+#[command(override_usage = "neuron redrive [OPTIONS] <NAME> <POS>\n       neuron redrive [OPTIONS] <NAME> --all")]
 pub struct Redrive {
     /// The consumer (`neuron consumers`)
     #[arg(value_name = "NAME")]

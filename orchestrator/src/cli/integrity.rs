@@ -76,6 +76,7 @@ impl Verify {
         console.line(&line)?;
         console.line(&format!("head {}", verified.head))?;
         match &self.since {
+            None if store.archive()?.is_some() => {}
             None => console.say(
                 "rows cut from the very end are seen only by `neuron check --since HEAD` with a head kept elsewhere",
             ),

@@ -84,7 +84,7 @@ impl Neuron {
                     self.0.start(&id, entry, args, Some(claimed))?;
                     found.here.push(id);
                 }
-                Err(error) if error.kind() == ErrorKind::Busy => found.elsewhere.push(id),
+                Err(error) if error.kind() == ErrorKind::Owned => found.elsewhere.push(id),
                 Err(error) => return Err(error),
             }
         }

@@ -41,7 +41,7 @@ pub(crate) async fn supervise(engine: &Arc<Engine>, errand: Errand) -> End {
         let claim = match claimed.take() {
             Some(claimed) => claimed,
             None => match engine.ownership.claim(&name).await {
-                Err(error) if error.kind() == ErrorKind::Busy => {
+                Err(error) if error.kind() == ErrorKind::Owned => {
                     let after = if let Standing::Open(created) = &standing {
                         created.envelope.pos
                     } else {

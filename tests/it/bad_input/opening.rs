@@ -63,6 +63,9 @@ fn a_file_of_another_kind_is_named_and_left_alone() {
         .execute_batch("CREATE TABLE cookie (name TEXT); PRAGMA application_id = 7;")
         .unwrap();
     assert_refused(&other, &["NotAStore", "another application (id 0x7)"]);
+    let stub = folder.path().join("stub.db");
+    fs::write(&stub, &fs::read(&other).unwrap()[..50]).unwrap();
+    assert_refused(&stub, &["NotAStore", "too short for a store"]);
 }
 
 #[test]
@@ -82,6 +85,19 @@ fn a_truncated_store_is_told_as_such_and_read_again_once_it_is_whole() {
     }
     fs::write(&store, whole).unwrap();
     assert_goes_on(&store);
+}
+
+#[test]
+fn what_stands_where_a_file_of_the_store_belongs_is_named() {
+    for suffix in ["-wal", "-shm"] {
+        let (_folder, store) = talked();
+        let mut name = store.clone().into_os_string();
+        name.push(suffix);
+        fs::create_dir(&name).unwrap();
+        assert_refused(&store, &[name.to_str().unwrap(), "no regular file", "move it away"]);
+        fs::remove_dir(&name).unwrap();
+        assert_goes_on(&store);
+    }
 }
 
 #[test]

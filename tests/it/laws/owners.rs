@@ -55,7 +55,7 @@ proptest! {
                             (holder, processes[who].epoch) = (Some(who), newest);
                         }
                         Err(error) => {
-                            prop_assert_eq!(error.kind(), ErrorKind::Busy);
+                            prop_assert_eq!(error.kind(), ErrorKind::Owned);
                             prop_assert!(holder.is_some_and(|other| other != who));
                         }
                     }

@@ -63,6 +63,13 @@ pub(super) fn log_of(path: &Path) -> std::path::PathBuf {
     name.into()
 }
 
+/// The shared index of that log.
+pub(super) fn index_of(path: &Path) -> std::path::PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-shm");
+    name.into()
+}
+
 /// Brings everything that was committed so far onto the disk, whoever committed it and with whatever durability. What is
 /// no longer in the log was synced when it was moved into the file. (The log is no file that SQLite locks.)
 pub(super) fn sync_log(path: &Path) -> Result<(), Error> {

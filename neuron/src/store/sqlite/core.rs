@@ -10,9 +10,10 @@ use tokio::sync::watch as channel;
 use super::{
     connect,
     fault::At as _,
+    frames,
     lock::Lock,
     open::{self, Sight},
-    options::{Access, Options},
+    options::{Access, Durability, Options},
     pool::Pool,
     sealed,
     side::Side,
@@ -21,7 +22,7 @@ use super::{
     write::Writer,
 };
 use crate::{
-    Error, Result, limits,
+    Error, ErrorKind, Result, limits,
     store::{commit::Committer, observer::Observers},
 };
 
@@ -53,6 +54,9 @@ impl Core {
             Ok(open::other_root(&path, root).or(sealed::refusal(&path, &reader.connection)?))
         })?;
         let writes = options.access != Access::Read && refusal.is_none();
+        if writes {
+            readable_log(&path, options.durability)?;
+        }
         let (committer, log) = writes.then(|| committer(&path, &options)).transpose()?.unzip();
         let pool = Pool::new(path.clone(), writes, options.wait);
         let (last, _) = pool.read(|reader| reader.last())?;
@@ -91,6 +95,18 @@ fn guard(path: &Path, options: &Options) -> Result<Option<Lock>, Error> {
     let mut lock = Lock::of_openings(path)?;
     lock.take(options.wait, path)?;
     Ok(Some(lock))
+}
+
+/// Whether the write-ahead log is read to its end: what is appended would overwrite what stands behind a break. Without
+/// [`Durability::PowerLoss`] a power failure leaves such a log too, and may take the last commits back.
+fn readable_log(path: &Path, durability: Durability) -> Result<(), Error> {
+    match frames::whole(path) {
+        Err(error) if error.kind() == ErrorKind::Corrupt && durability == Durability::Process => {
+            tracing::warn!(%error, "commits are lost, as a power failure may do");
+            Ok(())
+        }
+        looked => looked,
+    }
 }
 
 fn committer(path: &Arc<Path>, options: &Options) -> Result<(Arc<Committer<Writer>>, Arc<Log>), Error> {

@@ -1,9 +1,10 @@
 //! What SQLite refuses, in the words of this crate.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use rusqlite::ErrorCode;
 
+use super::connect;
 use crate::{Error, ErrorKind, Result};
 
 /// Turns a refusal of SQLite into an error that names the file and what to do.
@@ -19,7 +20,7 @@ pub(super) fn failed(path: &Path, error: &rusqlite::Error) -> Error {
             ErrorKind::Full,
             format!("the disk of {file} is full: free some space, then go on; nothing was half-written"),
         ),
-        Some(ErrorCode::ReadOnly) => (
+        Some(ErrorCode::ReadOnly) if in_the_way(path).is_none() => (
             ErrorKind::ReadOnly,
             format!("{file} can only be read: check its permissions and those of its folder"),
         ),
@@ -29,7 +30,7 @@ pub(super) fn failed(path: &Path, error: &rusqlite::Error) -> Error {
         ),
         Some(ErrorCode::DatabaseCorrupt) => (
             ErrorKind::Corrupt,
-            format!("{file} is truncated or damaged: restore it from a copy; `verify` tells what is left"),
+            format!("{file} is truncated or damaged: restore it from a copy; `neuron doctor` tells what is left"),
         ),
         Some(ErrorCode::TooBig) => (
             ErrorKind::TooLarge,
@@ -39,10 +40,16 @@ pub(super) fn failed(path: &Path, error: &rusqlite::Error) -> Error {
             ErrorKind::Corrupt,
             format!("{file} refused a row that should be its next: its tables contradict themselves, run `verify`"),
         ),
-        Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::SystemIoFailure) => (
-            ErrorKind::Io,
-            format!("{file} cannot be read or written: check the disk and the permissions of file and folder"),
-        ),
+        Some(
+            ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::SystemIoFailure | ErrorCode::ReadOnly,
+        ) => {
+            if let Some(why) = in_the_way(path) {
+                return Error::new(ErrorKind::Io, why);
+            }
+            let what =
+                format!("{file} cannot be read or written: check the disk and the permissions of file and folder");
+            (ErrorKind::Io, what)
+        }
         Some(_) => (ErrorKind::Io, format!("{file}: SQLite refused")),
         None => (
             ErrorKind::Corrupt,
@@ -50,6 +57,23 @@ pub(super) fn failed(path: &Path, error: &rusqlite::Error) -> Error {
         ),
     };
     Error::new(kind, error).context(what)
+}
+
+/// What keeps SQLite from opening a store, of what can be told from outside.
+fn in_the_way(store: &Path) -> Option<String> {
+    for part in [store, &connect::log_of(store), &connect::index_of(store)] {
+        let Ok(metadata) = fs::metadata(part) else { continue };
+        let shown = part.display();
+        if !metadata.is_file() {
+            return Some(format!(
+                "{shown} is no regular file, and stands where a file of the store belongs: move it away"
+            ));
+        }
+        if let Err(error) = rustix::fs::access(part, rustix::fs::Access::READ_OK) {
+            return Some(format!("{shown} cannot be read ({error}): give this user the right to"));
+        }
+    }
+    None
 }
 
 /// Whether somebody else holds the file, so that waiting helps.

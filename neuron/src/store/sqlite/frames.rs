@@ -48,8 +48,8 @@ pub(crate) fn whole(store: &Path) -> Result<(), Error> {
     };
     let why = format!(
         "the write-ahead log {} is damaged, or was not yet on the disk when the power failed: {place} not what was \
-         written, and {commits} that nobody can read {stand} behind it. Keep a copy of both files before anything is \
-         appended, which overwrites them",
+         written, and {commits} that nobody can read {stand} behind it. It is not written to, which would overwrite them: go on in a \
+         backup, or in the store that `neuron backup` makes of what can be read",
         path.display()
     );
     Err(Error::new(ErrorKind::Corrupt, why))

@@ -14,6 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::holder;
 use crate::{Error, ErrorKind, Result, limits, store::beside};
 
 /// How long whoever is next sleeps between two looks, at first and at most.
@@ -205,7 +206,7 @@ impl Lock {
     pub(super) fn wait_for_program(&self, patience: &mut Patience, store: &Path) -> Result<(), Error> {
         patience
             .sleep(LONGEST_SLEEP)
-            .map_err(|limit| self.busy(store, limit, "another program"))
+            .map_err(|limit| self.busy(store, limit, &holder::named(store)))
     }
 
     fn busy(&self, store: &Path, limit: Duration, holder: &str) -> Error {

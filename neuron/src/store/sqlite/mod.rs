@@ -14,6 +14,7 @@ mod fault;
 pub(crate) mod frames;
 mod fresh;
 mod health;
+pub(crate) mod holder;
 pub(crate) mod layout;
 mod lock;
 pub(crate) mod mend;

@@ -15,6 +15,9 @@ use super::{
 };
 use crate::{Digest, ENVELOPE_CONTEXT, Error, ErrorKind, Result, Schema, SchemaRef};
 
+/// Bytes of the head of a SQLite file.
+const HEAD_BYTES: u64 = 100;
+
 /// The one name of a store, whatever it was called by: symbolic links are followed, the file itself need not exist.
 pub(super) fn canonical(path: &Path) -> Result<PathBuf, Error> {
     let shown = path.display();
@@ -126,6 +129,11 @@ fn probed(path: &Path) -> Result<(), Error> {
                 &format!("has format {format}, this program knows format {known}: {hint}"),
             ))
         }
+        // Of a file without a whole page SQLite says nothing.
+        Ok((0, 0)) if fs::metadata(path).is_ok_and(|metadata| metadata.len() < HEAD_BYTES) => Err(refuse(
+            path,
+            "is too short for a store, so it was cut off or is none: restore it from a copy, or give the path of a store",
+        )),
         Ok((other, _)) => {
             let why = format!("is a SQLite file of another application (id {other:#x}): give the path of a store");
             Err(refuse(path, &why))
