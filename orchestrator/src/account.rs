@@ -76,12 +76,12 @@ impl Account {
     pub fn of(ledger: &Ledger, run: &RunId) -> Result<Self, Error> {
         let fold = Cost::new(run);
         let mut account = fold.init();
-        for envelope in ledger.read(Select::Topic(catalog::packages(run))).envelopes() {
+        for envelope in ledger.read(Select::Topic(catalog::packages(run))).checked().envelopes() {
             fold.apply(&mut account, &envelope?)?;
         }
         let tokens: Vec<TokenId> = account.packages.keys().cloned().collect();
         for token in tokens {
-            for envelope in ledger.read(Select::Topic(catalog::steps(&token))).envelopes() {
+            for envelope in ledger.read(Select::Topic(catalog::steps(&token))).checked().envelopes() {
                 fold.apply(&mut account, &envelope?)?;
             }
         }

@@ -17,7 +17,7 @@ use neuron::{
     Append, Author, Cause, Deferred, Digest, Draft, Error, ErrorKind, Json, Ledger, Millis, Parent, Receipt, Topic,
     doctor,
     ownership::Ownership,
-    store::{Fault, Manifest, Options, Point, Range, Row, Select, Sqlite, Store, conformance, verify},
+    store::{Access, Fault, Manifest, Options, Point, Range, Row, Select, Sqlite, Store, conformance, verify},
 };
 use neuron_workspace::Process;
 
@@ -30,6 +30,8 @@ enum Deed {
     Load,
     /// Stands inside its second commit until it is told to go on.
     Stand,
+    /// Opens, writes and closes again and again.
+    Reopen,
     /// Stands inside a transaction of its own, as a program does that knows nothing of stores.
     Foreign,
 }
@@ -41,6 +43,7 @@ impl Deed {
             Self::History(Some((point, commit))) => format!("history {} {commit}", point == Point::BeforeCommit),
             Self::Load => "load".to_owned(),
             Self::Stand => "stand".to_owned(),
+            Self::Reopen => "reopen".to_owned(),
             Self::Foreign => "foreign".to_owned(),
         }
     }
@@ -58,6 +61,7 @@ impl Deed {
             }
             ["load"] => Self::Load,
             ["stand"] => Self::Stand,
+            ["reopen"] => Self::Reopen,
             ["foreign"] => Self::Foreign,
             _ => panic!("no deed: {words}"),
         }
@@ -88,6 +92,18 @@ fn a_child_does_its_deed() {
         Deed::History(end) => history(&path, &Arc::new(Commits::new(end))),
         Deed::Load => load(&path),
         Deed::Stand => stand(&path),
+        Deed::Reopen => {
+            let large = "x".repeat(60_000);
+            for _ in 0..150 {
+                // Each time the log is moved into a file that grows, and then removed.
+                let store = Sqlite::open(&path, Options::default()).unwrap();
+                acknowledge(
+                    &store
+                        .append_blocking(prepared(Append::of([draft("a", &large)])))
+                        .unwrap(),
+                );
+            }
+        }
         Deed::Foreign => {
             let foreign = rusqlite::Connection::open(&path).unwrap();
             foreign.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -444,4 +460,25 @@ fn another_program_inside_a_transaction_is_named_to_whoever_writes_and_by_the_do
             .iter()
             .any(|finding| finding.what.contains("another program"))
     );
+}
+
+#[test]
+fn whoever_opens_a_store_while_another_closes_it_is_never_told_that_it_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("closing.db");
+    drop(Sqlite::open(&path, Options::default()).unwrap());
+    let mut writer = child(&path, Deed::Reopen);
+    writer.wait_for("stands");
+    let mut last = 0;
+    while last < 150 {
+        let reading = Options {
+            access: Access::Read,
+            ..Options::default()
+        };
+        let store = Sqlite::open(&path, reading).unwrap();
+        let now = store.last().unwrap().0;
+        assert!(now >= last, "{now} after {last}");
+        last = now;
+    }
+    writer.wait();
 }

@@ -241,15 +241,34 @@ pub fn mend(path: impl AsRef<Path>) -> Result<Vec<String>, Error> {
         mend::remove_side(&path)?;
         done.push("the side file was removed; it is made anew when it is needed".to_owned());
     }
+    let mut left = None;
     for slot in ownership::stale(&ownership::folder(&path)) {
-        if ownership::remove_if_stale(&slot) {
+        if !ownership::remove_if_stale(&slot) {
+            left = left.or_else(|| slot.exists().then_some(slot));
+        } else {
             done.push(format!(
                 "the slot {} of a process that has died was removed",
                 fs_name(&slot)
             ));
         }
     }
+    if let Some(slot) = left {
+        let why = format!(
+            "the slot {} of a process that has died cannot be removed: check the permissions of its folder",
+            slot.display()
+        );
+        return Err(Error::new(ErrorKind::Io, why));
+    }
     Ok(done)
+}
+
+/// Whether the write-ahead log beside a store is read to its end. SQLite passes over what stands behind damage in silence, so
+/// whatever is read of such a store may be less than was recorded.
+///
+/// # Errors
+/// [`ErrorKind::Corrupt`] with what is lost and what can be done; a kind of the disk.
+pub fn log(path: impl AsRef<Path>) -> Result<(), Error> {
+    frames::whole(path.as_ref())
 }
 
 fn fs_name(path: &Path) -> String {

@@ -134,7 +134,12 @@ impl Envelope {
         likely: Option<(&Topic, &Kind)>,
     ) -> Result<Self, Error> {
         let unreadable = |error: &dyn std::fmt::Display| {
-            Error::new(ErrorKind::Corrupt, format!("record at pos {pos} (id {id}): {error}"))
+            Error::new(
+                ErrorKind::Corrupt,
+                format!(
+                    "the record at pos {pos} (id {id}) is damaged: {error}; `neuron verify` looks at the whole store"
+                ),
+            )
         };
         let form: Record<'_> = serde_json::from_str(record).map_err(|error| unreadable(&error))?;
         let topic = likely

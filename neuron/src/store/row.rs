@@ -43,7 +43,8 @@ impl Row {
     pub fn checked(&self) -> Result<Envelope, Error> {
         let damaged = |why: &str| {
             let Self { topic, seq, pos, .. } = self;
-            let why = format!("{topic} seq {seq} (pos {pos}) is damaged: {why}; `verify` looks at the whole store");
+            let why =
+                format!("{topic} seq {seq} (pos {pos}) is damaged: {why}; `neuron verify` looks at the whole store");
             Error::new(ErrorKind::Corrupt, why)
         };
         if Digest::derive(ENVELOPE_CONTEXT, self.record.as_bytes()) != self.id {

@@ -56,11 +56,14 @@ fn a_byte_that_is_changed_in_the_write_ahead_log_makes_no_commit_vanish_in_silen
     verify::verify(&reading(&sound).unwrap()).unwrap();
     assert!(doctor::examine(&sound).unwrap().severity() <= Some(Severity::Note));
     let mut found_out = 0;
-    for frame in 0..frames {
+    for frame in (0..frames).step_by(3) {
         // A page, a checksum, the generation, and of the first one also the head of the log.
         let at = HEADER + frame * FRAME;
         let mut places = vec![at + 24 + 1_000, at + 17, at + 9];
-        places.extend((frame == 0).then_some(20));
+        if frame == 0 {
+            places.extend(0..12);
+            places.extend([12, 16, 20, 24]);
+        }
         for place in places {
             let copy = left_by_a_crash(&path, &folder.path().join(format!("{place}")));
             let mut bytes = whole.clone();
@@ -92,7 +95,7 @@ fn a_byte_that_is_changed_in_the_write_ahead_log_makes_no_commit_vanish_in_silen
             );
         }
     }
-    assert!(found_out > 2 * frames, "{found_out} of {frames} frames");
+    assert!(found_out > 2 * frames / 3, "{found_out} of {frames} frames");
 }
 
 #[test]

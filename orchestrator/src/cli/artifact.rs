@@ -123,7 +123,7 @@ fn names(ledger: &Ledger) -> Outcome<BTreeMap<Digest, Named>> {
         }
         // Most envelopes carry none, and need not be read for it.
         for row in rows.iter().filter(|row| row.record.contains(r#""artifacts":[{"#)) {
-            let envelope = row.envelope()?;
+            let envelope = row.checked()?;
             let tells = envelope.topic == catalog::artifacts();
             for artifact in &envelope.body.artifacts {
                 let Some(hash) = artifact.hash else { continue };

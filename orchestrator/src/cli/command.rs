@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use neuron::{Ledger, store::Access};
+use neuron::{Ledger, doctor, store::Access};
 
 use super::{
     artifact::{Artifacts, Cat},
@@ -171,33 +171,49 @@ impl Command {
             }
             opened => opened?,
         };
+        let lost = self.lost(&ledger, console);
         let ledger = self.travel(ledger, options, console)?;
+        self.ask(&ledger, console)?;
+        if lost { Err(Failure::Answered) } else { Ok(()) }
+    }
+
+    /// Whether the answer may leave out what was recorded, which is said before it.
+    fn lost(&self, ledger: &Ledger, console: &mut Console<'_>) -> bool {
+        let path = ledger.store().path().filter(|_| !matches!(self, Self::Verify(_)));
+        let error = path.and_then(|path| doctor::log(path).err());
+        if let Some(error) = &error {
+            console.say(&format!("neuron: what follows is not all that was recorded: {error}"));
+        }
+        error.is_some()
+    }
+
+    fn ask(&self, ledger: &Ledger, console: &mut Console<'_>) -> Outcome {
         match self {
-            Self::Runs(it) => it.run(&ledger, console),
-            Self::Board(it) => it.run(&ledger, console),
-            Self::Cost(it) => it.run(&ledger, console),
-            Self::Waiting(it) => it.run(&ledger, console),
-            Self::Resolve(it) => it.run(&ledger, console),
-            Self::Consumers(it) => it.run(&ledger, console),
-            Self::Consumer(it) => it.run(&ledger, console),
-            Self::Redrive(it) => it.run(&ledger, console),
-            Self::Verify(it) => it.run(&ledger, console),
-            Self::Head(it) => it.run(&ledger, console),
-            Self::Check(it) => it.run(&ledger, console),
-            Self::Backup(it) => it.run(&ledger, console),
-            Self::Export(it) => it.run(&ledger, console),
+            Self::Runs(it) => it.run(ledger, console),
+            Self::Board(it) => it.run(ledger, console),
+            Self::Cost(it) => it.run(ledger, console),
+            Self::Waiting(it) => it.run(ledger, console),
+            Self::Resolve(it) => it.run(ledger, console),
+            Self::Consumers(it) => it.run(ledger, console),
+            Self::Consumer(it) => it.run(ledger, console),
+            Self::Redrive(it) => it.run(ledger, console),
+            Self::Verify(it) => it.run(ledger, console),
+            Self::Head(it) => it.run(ledger, console),
+            Self::Check(it) => it.run(ledger, console),
+            Self::Backup(it) => it.run(ledger, console),
+            Self::Export(it) => it.run(ledger, console),
             Self::Doctor(_) | Self::Import(_) => Ok(()),
-            Self::Topics(it) => it.run(&ledger, console),
-            Self::Log(it) => it.run(&ledger, console),
-            Self::Show(it) => it.run(&ledger, console),
-            Self::Causes(it) => it.run(&ledger, console),
-            Self::Schema(it) => it.run(&ledger, console),
-            Self::Artifacts(it) => it.run(&ledger, console),
-            Self::Cat(it) => it.run(&ledger, console),
-            Self::Lineage(it) => it.run(&ledger, console),
-            Self::Pause(it) => it.run(Verb::Pause, &ledger, console),
-            Self::Resume(it) => it.run(Verb::Resume, &ledger, console),
-            Self::Cancel(it) => it.run(Verb::Cancel, &ledger, console),
+            Self::Topics(it) => it.run(ledger, console),
+            Self::Log(it) => it.run(ledger, console),
+            Self::Show(it) => it.run(ledger, console),
+            Self::Causes(it) => it.run(ledger, console),
+            Self::Schema(it) => it.run(ledger, console),
+            Self::Artifacts(it) => it.run(ledger, console),
+            Self::Cat(it) => it.run(ledger, console),
+            Self::Lineage(it) => it.run(ledger, console),
+            Self::Pause(it) => it.run(Verb::Pause, ledger, console),
+            Self::Resume(it) => it.run(Verb::Resume, ledger, console),
+            Self::Cancel(it) => it.run(Verb::Cancel, ledger, console),
         }
     }
 

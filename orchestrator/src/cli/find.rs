@@ -22,7 +22,7 @@ pub(super) fn envelope(ledger: &Ledger, name: &str) -> Outcome<Envelope> {
             )));
         }
     };
-    Ok(row.envelope()?)
+    Ok(row.checked()?)
 }
 
 fn at_place(ledger: &Ledger, topic: &str, seq: &str) -> Outcome<Row> {

@@ -94,7 +94,7 @@ impl Lineage {
 
 fn history(ledger: &Ledger, family: &BTreeSet<Digest>) -> Outcome<Vec<Event>> {
     let mut history = Vec::new();
-    for envelope in ledger.read(Select::Topic(catalog::artifacts())).envelopes() {
+    for envelope in ledger.read(Select::Topic(catalog::artifacts())).checked().envelopes() {
         let envelope = envelope?;
         let of = |kind: &str| hashes(&envelope, kind);
         let (settled, old, reason) = if let Some(said) = ArtifactSuperseded::read(&envelope)? {

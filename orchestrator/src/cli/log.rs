@@ -179,7 +179,7 @@ impl Log {
             }
             let wanted = rows.iter().filter(|row| self.wants(row));
             let wanted = wanted.take(usize::try_from(stream.left).unwrap_or(usize::MAX));
-            let page = wanted.map(Row::envelope).collect::<Result<Vec<_>, _>>()?;
+            let page = wanted.map(Row::checked).collect::<Result<Vec<_>, _>>()?;
             stream.left -= page.len() as u64;
             if console.is_json() {
                 page.iter().try_for_each(|it| console.json(&Placed::new(it)))?;

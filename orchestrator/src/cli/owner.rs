@@ -32,7 +32,7 @@ pub(super) fn of_name(ledger: &Ledger, name: &str) -> Outcome<Option<Owner>> {
     let Some(row) = store.row(&catalog::leases(), seq)? else {
         return Ok(None);
     };
-    let Some(claimed) = LeaseClaimed::read(&row.envelope()?)? else {
+    let Some(claimed) = LeaseClaimed::read(&row.checked()?)? else {
         return Ok(None);
     };
     let Some(path) = store.path() else { return Ok(None) };

@@ -62,7 +62,7 @@ impl Told {
         let mut runs = Summaries.init();
         // Orders count until the end of the run, and change nothing after it.
         for topic in [catalog::lifecycle(run), catalog::run_control(run)] {
-            for envelope in ledger.read(Select::Topic(topic)).envelopes() {
+            for envelope in ledger.read(Select::Topic(topic)).checked().envelopes() {
                 Summaries.apply(&mut runs, &envelope?)?;
             }
         }
@@ -139,7 +139,7 @@ fn size(ledger: &Ledger, run: &RunId) -> Outcome<u64> {
         catalog::run_control(run),
         catalog::steer(run),
     ];
-    for envelope in ledger.read(Select::Topic(catalog::packages(run))).envelopes() {
+    for envelope in ledger.read(Select::Topic(catalog::packages(run))).checked().envelopes() {
         if let Some(PackageAssigned { token, .. }) = PackageAssigned::read(&envelope?)? {
             topics.extend([catalog::steps(&token), catalog::plan(&token), catalog::control(&token)]);
         }

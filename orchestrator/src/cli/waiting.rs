@@ -74,7 +74,7 @@ fn waiting(ledger: &Ledger) -> Outcome<Vec<Told>> {
         // What stands elsewhere makes nothing wait, and need not be read for it.
         let engines = |row: &&Row| matches!(row.topic.segments().next(), Some("orchestration" | "agent"));
         for row in rows.iter().filter(engines) {
-            Waits.apply(&mut state, &row.envelope()?)?;
+            Waits.apply(&mut state, &row.checked()?)?;
         }
     }
     let mut items: Vec<_> = state.items().cloned().collect();

@@ -141,3 +141,71 @@ fn the_doctor_of_a_damaged_store_ends_with_two_and_names_the_envelope() {
     assert_eq!(world.ask(&["doctor", "--repair"]).exit.code(), 2);
     assert_eq!(World::empty().ask(&["doctor", "--store", "none.db"]).exit.code(), 2);
 }
+
+#[test]
+fn what_shows_or_exports_a_record_that_was_changed_refuses_and_names_it() {
+    let world = World::with_notes().closed();
+    tamper(&world, "write home", "write Home");
+    for args in [
+        &["log"][..],
+        &["log", "--json"],
+        &["export"],
+        &["show", "notes.today@2"],
+    ] {
+        let said = world.ask(args);
+        assert_ne!(said.exit.code(), 0, "{args:?}: {}", said.out);
+        assert!(
+            said.err.contains("damaged") && said.err.contains("pos 3"),
+            "{args:?}: {}",
+            said.err
+        );
+    }
+    assert_eq!(world.ask(&["export", "--to", "2"]).exit.code(), 0);
+}
+
+#[test]
+fn a_schema_that_was_changed_is_named_as_damaged_by_whoever_looks() {
+    let world = World::with_notes().closed();
+    tamper(&world, "\"properties\"", "\"properties'");
+    for args in [&["verify"][..], &["doctor"], &["export"]] {
+        let said = world.ask(args);
+        let told = said.out + &said.err;
+        assert_ne!(said.exit.code(), 0, "{args:?}: {told}");
+        assert!(
+            told.contains("schema ") && told.contains("is damaged"),
+            "{args:?}: {told}"
+        );
+    }
+}
+
+#[test]
+fn whatever_is_asked_of_a_store_whose_log_breaks_off_says_so_and_does_not_end_well() {
+    let world = World::with_notes();
+    for n in 0..5 {
+        world.append([note(&format!("more {n}"))]);
+    }
+    // As a crash leaves it: the copy has its log beside it.
+    let copy = world.folder().join("copy.db");
+    fs::copy(world.path(), &copy).unwrap();
+    let log = |path: &std::path::Path| path.with_extension("db-wal");
+    let mut bytes = fs::read(log(&world.path())).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 5;
+    fs::write(log(&copy), bytes).unwrap();
+    let asks: [&[&str]; 6] = [
+        &["topics"],
+        &["log"],
+        &["head"],
+        &["runs"],
+        &["export"],
+        &["backup", "kept.db"],
+    ];
+    for args in asks {
+        let said = world.ask(&[args, &["--store", "copy.db"]].concat());
+        assert_eq!(said.exit.code(), 1, "{args:?}: {}", said.err);
+        assert!(said.err.contains("copy.db-wal is damaged"), "{args:?}: {}", said.err);
+    }
+    let order = world.ask(&["cancel", "any", "--store", "copy.db"]);
+    assert_eq!(order.exit.code(), 2, "{}", order.err);
+    assert!(order.err.contains("not written to"), "{}", order.err);
+}

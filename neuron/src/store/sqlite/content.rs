@@ -70,7 +70,10 @@ fn schema_columns(row: &SqlRow<'_>) -> rusqlite::Result<(Vec<u8>, String)> {
 /// A schema of the registry, which must be what its hash says.
 fn stored_schema(hash: &[u8], definition: &str) -> Result<Arc<Schema>, Error> {
     let hash = SchemaRef(Digest::from_slice(hash)?);
-    let definition = Json::parse(definition)?;
+    let definition = Json::parse(definition).map_err(|error| {
+        let why = format!("schema {} of the registry is damaged: {error}", hash.0);
+        Error::new(ErrorKind::Corrupt, why)
+    })?;
     let value = definition.to_value();
     let schema = Schema::known(definition, value);
     if schema.reference() != hash {

@@ -48,6 +48,7 @@ impl Core {
     pub(super) fn open(path: &Path, options: Options) -> Result<Self, Error> {
         let guard = guard(path, &options)?;
         open::checked(path, &options, Sight::Steady)?;
+        frames::headed(path)?;
         let path: Arc<Path> = path.into();
         let refusal = Pool::new(path.clone(), false, options.wait).read(|reader| {
             let root = open::root(&path, &reader.connection)?;

@@ -30,7 +30,7 @@ pub(super) fn failed(path: &Path, error: &rusqlite::Error) -> Error {
         ),
         Some(ErrorCode::DatabaseCorrupt) => (
             ErrorKind::Corrupt,
-            format!("{file} is truncated or damaged: restore it from a copy; `neuron doctor` tells what is left"),
+            format!("{file} is truncated or damaged: restore it from a copy"),
         ),
         Some(ErrorCode::TooBig) => (
             ErrorKind::TooLarge,
@@ -56,7 +56,13 @@ pub(super) fn failed(path: &Path, error: &rusqlite::Error) -> Error {
             format!("{file} holds a value of the wrong type: run `verify`"),
         ),
     };
-    Error::new(kind, error).context(what)
+    match kind {
+        // What SQLite says of these says no more.
+        ErrorKind::Corrupt | ErrorKind::Full | ErrorKind::NotAStore if error.sqlite_error_code().is_some() => {
+            Error::new(kind, what)
+        }
+        _ => Error::new(kind, error).context(what),
+    }
 }
 
 /// What keeps SQLite from opening a store, of what can be told from outside.

@@ -16,6 +16,8 @@ const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
 /// The first word of a log; its last bit says in which order the words of checksums are read.
 const MAGIC: u32 = 0x377f_0682;
+/// Bytes of a page of a store.
+const PAGE: usize = 4_096;
 /// Looks at a log that others may be writing: what is only half written at one look is whole at the next.
 const LOOKS: usize = 3;
 
@@ -42,6 +44,10 @@ pub(crate) fn whole(store: &Path) -> Result<(), Error> {
         0 => "its head is".to_owned(),
         frame => format!("its frame {frame} is"),
     };
+    let readable = match frame {
+        0 => "a copy of the file alone, without this log",
+        _ => "the store that `neuron backup` makes of what can be read",
+    };
     let (commits, stand) = match commits {
         1 => ("a commit".to_owned(), "stands"),
         commits => (format!("{commits} commits"), "stand"),
@@ -49,10 +55,30 @@ pub(crate) fn whole(store: &Path) -> Result<(), Error> {
     let why = format!(
         "the write-ahead log {} is damaged, or was not yet on the disk when the power failed: {place} not what was \
          written, and {commits} that nobody can read {stand} behind it. It is not written to, which would overwrite them: go on in a \
-         backup, or in the store that `neuron backup` makes of what can be read",
+         backup, or in {readable}",
         path.display()
     );
     Err(Error::new(ErrorKind::Corrupt, why))
+}
+
+/// The same for the head of the log alone, which is read at once. SQLite takes a log whose head it cannot read for none, or
+/// waits for whoever writes it.
+///
+/// # Errors
+/// As [`whole`].
+pub(super) fn headed(store: &Path) -> Result<(), Error> {
+    let mut header = [0; HEADER];
+    let read = File::open(log_of(store)).and_then(|mut log| filled(&mut log, &mut header));
+    match read {
+        Ok(true) if !is_head(&header) => whole(store),
+        // What cannot be read is told by whoever needs it.
+        _ => Ok(()),
+    }
+}
+
+fn is_head(header: &[u8; HEADER]) -> bool {
+    let sum = Sum::default().take(&header[..24], number(header, 0) & 1 == 1);
+    number(header, 0) & !1 == MAGIC && sum.is(&header[24..])
 }
 
 /// The break that every look finds at the same place.
@@ -117,13 +143,13 @@ fn scan(mut log: impl Read) -> io::Result<Option<([u8; 8], Break)>> {
     }
     let big = number(&header, 0) & 1 == 1;
     let mut sum = Sum::default().take(&header[..24], big);
-    let mut broken = (number(&header, 0) & !1 != MAGIC || !sum.is(&header[24..])).then_some(0);
+    let mut broken = (!is_head(&header)).then_some(0);
     // Of a head that is damaged the first frame tells the generation.
     let mut salts: Option<[u8; 8]> = broken.is_none().then(|| salts_of(&header[16..]));
     let page = usize::try_from(number(&header, 8)).unwrap_or(0);
-    if !(512..=65_536).contains(&page) {
-        return Ok(None);
-    }
+    let is_size = page.is_power_of_two() && (512..=65_536).contains(&page);
+    // Of a head that is damaged the size is not believed: a store is made with this one.
+    let page = if is_size && broken.is_none() { page } else { PAGE };
     let (mut frame, mut commits) = (vec![0; FRAME_HEADER + page], 0);
     for place in 1.. {
         if !filled(&mut log, &mut frame)? {

@@ -3,17 +3,18 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 use super::{
-    connect::{self, TIDY, log_of, unfinished},
+    connect::{self, Stamp, TIDY, log_of, unfinished},
     ddl::{self, Form},
     fault::{At as _, failed},
     options::{Access, Options},
 };
-use crate::{Digest, ENVELOPE_CONTEXT, Error, ErrorKind, Result, Schema, SchemaRef};
+use crate::{Digest, ENVELOPE_CONTEXT, Error, ErrorKind, Result, Schema, SchemaRef, limits};
 
 /// Bytes of the head of a SQLite file.
 const HEAD_BYTES: u64 = 100;
@@ -109,8 +110,22 @@ fn found(path: &Path) -> Result<Option<fs::Metadata>, Error> {
     }
 }
 
-/// Whether the head of the file says that it is a store this program can read.
+/// Whether the head of the file says that it is a store this program can read. What a look finds in a file that others
+/// change meanwhile is not believed at once: the last of them moves its log into the file while it closes it.
 fn probed(path: &Path) -> Result<(), Error> {
+    let mut again = 0..limits::READ_AGAIN_MAX;
+    loop {
+        let before = Stamp::of_still(path);
+        let found = probe(path);
+        let is_still = before.is_some() && before == Stamp::of_still(path);
+        if found.is_ok() || is_still || again.next().is_none() {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(1 << again.start));
+    }
+}
+
+fn probe(path: &Path) -> Result<(), Error> {
     let looked = connect::probe(path).and_then(|connection| {
         let pragma = |name| connection.query_row(name, [], |row| row.get::<_, i64>(0));
         Ok((pragma("PRAGMA application_id")?, pragma("PRAGMA user_version")?))
