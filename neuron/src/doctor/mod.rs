@@ -243,13 +243,13 @@ pub fn mend(path: impl AsRef<Path>) -> Result<Vec<String>, Error> {
     }
     let mut left = None;
     for slot in ownership::stale(&ownership::folder(&path)) {
-        if !ownership::remove_if_stale(&slot) {
-            left = left.or_else(|| slot.exists().then_some(slot));
-        } else {
+        if ownership::remove_if_stale(&slot) {
             done.push(format!(
                 "the slot {} of a process that has died was removed",
                 fs_name(&slot)
             ));
+        } else {
+            left = left.or_else(|| slot.exists().then_some(slot));
         }
     }
     if let Some(slot) = left {
