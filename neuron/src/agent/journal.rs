@@ -7,17 +7,17 @@ use std::{
 use futures::future::BoxFuture;
 
 use crate::{
-    Append, Artifact, Author, Cause, Digest, Draft, Error, ErrorKind, Expectation, Json, Ledger, Millis, Parent,
-    Pattern, Result, SchemaRef, Topic,
+    Append, Artifact, Author, Cause, Digest, Draft, Envelope, EnvelopeRef, Error, ErrorKind, Expectation, Json, Ledger,
+    Millis, Parent, Pattern, Result, SchemaRef, Topic,
     envelope::Reserved,
-    ledger::From,
+    ledger::{Found, From, Wanted},
     schema::Upcasters,
-    scope::{Burn, Committed, Content, Journal, Record, Ruling, Then, panicked},
+    scope::{Burn, Committed, Content, Journal, Record, Ruling, Said, Then, ThenSaid, is_refusal, panicked},
     token::{Control, Orders},
     vocabulary::{
         Message as _,
         control::{ControlResolved, StepRuling},
-        step::{StepArtifact, StepProgressed, StepStarted, ThreadStarted, TimerStarted},
+        step::{StepArtifact, StepProgressed, StepStarted, ThreadStarted, TimerStarted, WaitStarted},
     },
 };
 
@@ -73,7 +73,13 @@ impl State {
 
 /// Whether a record begins what a later one ends.
 fn starts(record: &Record) -> bool {
-    [StepStarted::TYPE, TimerStarted::TYPE, ThreadStarted::TYPE].contains(&record.kind)
+    [
+        StepStarted::TYPE,
+        TimerStarted::TYPE,
+        ThreadStarted::TYPE,
+        WaitStarted::TYPE,
+    ]
+    .contains(&record.kind)
 }
 
 fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -110,7 +116,7 @@ impl Inner {
             draft = metered(draft, burn)?;
         }
         let state = locked(&self.state);
-        draft.cause.clone_from(&state.cause);
+        draft.cause = record.cause.or_else(|| state.cause.clone());
         // Of a step's own artifact, the step's start: the scope of a step is its key.
         let within = (record.kind == StepArtifact::TYPE).then_some(&record.scope);
         let start = state.starts.get(&record.key);
@@ -139,6 +145,41 @@ impl Inner {
         }
         locked(&self.state).heads.clone_from(&heads);
         Ok(heads)
+    }
+
+    /// Appends what a body says and the answer that tells it so, in one batch.
+    async fn say(self: Arc<Self>, said: Said, answer: Record, then: ThenSaid) -> Result<Result<(), Error>, Error> {
+        if let Some(lost) = locked(&self.state).lost.take() {
+            return Err(lost);
+        }
+        let Said {
+            mut draft,
+            expectations,
+        } = said;
+        draft.author = self.place.author.clone();
+        let (name, epoch) = &self.place.owner;
+        let append = Append::of([draft, self.draft(answer, None)?]).owner(name, *epoch);
+        let append = expectations.into_iter().fold(append, Append::expect);
+        let append = append.then(move |outcome| {
+            let Ok([said, answer]) = outcome.as_deref() else {
+                return;
+            };
+            let reference = EnvelopeRef {
+                topic: said.topic.clone(),
+                seq: said.seq,
+                id: said.id,
+            };
+            let place = Committed {
+                pos: answer.pos,
+                at: answer.at,
+            };
+            then(place, reference);
+        });
+        match self.ledger.append(append).await {
+            Ok(_) => Ok(Ok(())),
+            Err(error) if is_refusal(&error) => Ok(Err(error)),
+            Err(error) => Err(error),
+        }
     }
 
     async fn commit(self: Arc<Self>, record: Record, then: Then) -> Result<Committed, Error> {
@@ -302,6 +343,23 @@ impl Journal for LedgerJournal {
                 },
             }
         })
+    }
+
+    fn emit(&self, said: Said, answer: Record, then: ThenSaid) -> BoxFuture<'static, Result<Result<(), Error>, Error>> {
+        Box::pin(self.0.clone().say(said, answer, then))
+    }
+
+    fn wait(
+        &self,
+        wanted: Wanted,
+        timer: BoxFuture<'static, ()>,
+    ) -> BoxFuture<'static, Result<Result<Option<Found>, Error>, Error>> {
+        let ledger = self.0.ledger.clone();
+        Box::pin(async move { ledger.wait(&wanted, timer).await })
+    }
+
+    fn envelope(&self, reference: &EnvelopeRef) -> Result<Envelope, Error> {
+        self.0.ledger.written(reference)
     }
 
     fn progress(&self, progress: StepProgressed) {
