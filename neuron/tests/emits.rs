@@ -244,3 +244,29 @@ async fn the_author_is_the_body_whoever_the_draft_names() {
     let said = cx.wait_for("notes").await.unwrap();
     assert_ne!(said.author.as_str(), "human:eve");
 }
+
+#[agent]
+async fn spelled(cx: &Cx) -> Result<()> {
+    let placed = cx.draft("orders", "order.placed")?.payload(&7)?;
+    cx.emit(placed.header("region", &"eu")?.key("7")?).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_vector_of_an_emission_comes_out_as_written() {
+    let log = Log::with(&["orders"]).await;
+    log.run(spelled, ()).await.unwrap();
+    let wire = include_str!("../docs/WIRE.md");
+    let answer = log.on(&Log::steps())[0].body.payload.clone().unwrap().to_value();
+    let key = answer["key"].as_str().unwrap();
+    let row = wire
+        .lines()
+        .find(|line| line.contains("call of `$emit` in scope `run`"))
+        .unwrap();
+    assert!(row.contains(key.trim_end_matches("#1")), "{key}");
+    let args = r#"{"headers":[["region","eu"]],"key":"7","payload":7,"topic":"orders","type":"order.placed"}"#;
+    assert!(row.contains(args), "{row}");
+    let text = format!(r#"["run","$emit",{args}]"#);
+    let call = neuron::Digest::derive(neuron::CALL_CONTEXT, text.as_bytes());
+    assert_eq!(key, format!("{call}#1"));
+}

@@ -180,3 +180,19 @@ async fn an_identifier_is_the_same_in_every_replay_and_attempt_and_nowhere_twice
     }
     cut_everywhere(namer, ()).await;
 }
+
+#[agent]
+async fn one(cx: &Cx) -> Result<String> {
+    Ok(cx.uuid().to_string())
+}
+
+#[tokio::test]
+async fn the_vector_of_an_identifier_comes_out_as_written() {
+    let id = World::new().run(one, ()).await.unwrap();
+    let wire = include_str!("../docs/WIRE.md");
+    let row = wire
+        .lines()
+        .find(|line| line.contains("first identifier of a body with scope `run`"))
+        .unwrap();
+    assert!(row.contains(&id), "{id}");
+}

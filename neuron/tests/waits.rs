@@ -252,6 +252,37 @@ proptest! {
     }
 }
 
+// -- the wire --
+
+#[agent]
+async fn spelled(cx: &Cx) -> Result<()> {
+    let meant = Filter::on("approvals")
+        .of_type("order.approved")
+        .header("region", &"eu")
+        .payload("/order", &7);
+    cx.wait_within(meant, MINUTE).await?;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_vector_of_a_wait_comes_out_as_written() {
+    let log = Log::with(&["approvals"]).await;
+    log.run(spelled, ()).await.unwrap();
+    let wire = include_str!("../docs/WIRE.md");
+    let started = log.on(&Log::steps())[0].body.payload.clone().unwrap().to_value();
+    let (key, filter) = (started["key"].as_str().unwrap(), &started["filter"]);
+    let row = wire
+        .lines()
+        .find(|line| line.contains("call of `$wait` in scope `run`"))
+        .unwrap();
+    assert!(row.contains(key.trim_end_matches("#1")), "{key}");
+    let filter = Json::of(filter).unwrap();
+    assert!(row.contains(filter.as_str()), "{filter}");
+    let text = format!(r#"["run","$wait",{{"filter":{filter},"ms":60000}}]"#);
+    let call = neuron::Digest::derive(neuron::CALL_CONTEXT, text.as_bytes());
+    assert_eq!(key, format!("{call}#1"));
+}
+
 // -- the deadline --
 
 #[agent]

@@ -12,7 +12,7 @@ use crate::{
     envelope::Reserved,
     ledger::{Found, From, Wanted},
     schema::Upcasters,
-    scope::{Burn, Committed, Content, Journal, Record, Ruling, Said, Then, ThenSaid, is_refusal, panicked},
+    scope::{Burn, Committed, Content, Journal, Record, Ruling, Said, Then, ThenSaid, panicked},
     token::{Control, Orders},
     vocabulary::{
         Message as _,
@@ -41,9 +41,9 @@ pub struct Place {
 /// A [`Journal`] on the ledger.
 pub struct LedgerJournal(Arc<Inner>);
 
-struct Inner {
-    ledger: Ledger,
-    place: Place,
+pub(super) struct Inner {
+    pub(super) ledger: Ledger,
+    pub(super) place: Place,
     upcasters: Arc<Upcasters>,
     state: Arc<Mutex<State>>,
 }
@@ -105,7 +105,7 @@ impl LedgerJournal {
 
 impl Inner {
     /// The draft of a record: its payload is the engine's own, so it is trusted to fit its schema.
-    fn draft(&self, record: Record, large: Option<Artifact>) -> Result<Draft, Error> {
+    pub(super) fn draft(&self, record: Record, large: Option<Artifact>) -> Result<Draft, Error> {
         let mut draft = Draft::new(self.place.topic.clone(), self.place.author.clone(), record.kind)?;
         draft.payload = Some(record.payload);
         draft.payload_schema = Some(record.schema);
@@ -129,6 +129,11 @@ impl Inner {
         Append::of([draft]).owner(name, *epoch)
     }
 
+    /// Fails if a deferred record was lost: nothing may stand that relies on it.
+    pub(super) fn nothing_lost(&self) -> Result<(), Error> {
+        locked(&self.state).lost.take().map_or(Ok(()), Err)
+    }
+
     /// Refuses if a cancel stands on a control topic; else remembers how far they were read.
     fn orders(&self) -> Result<Vec<u64>, Error> {
         let mut heads = Vec::with_capacity(self.place.control.len());
@@ -147,49 +152,12 @@ impl Inner {
         Ok(heads)
     }
 
-    /// Appends what a body says and the answer that tells it so, in one batch.
-    async fn say(self: Arc<Self>, said: Said, answer: Record, then: ThenSaid) -> Result<Result<(), Error>, Error> {
-        if let Some(lost) = locked(&self.state).lost.take() {
-            return Err(lost);
-        }
-        let Said {
-            mut draft,
-            expectations,
-        } = said;
-        draft.author = self.place.author.clone();
-        let (name, epoch) = &self.place.owner;
-        let append = Append::of([draft, self.draft(answer, None)?]).owner(name, *epoch);
-        let append = expectations.into_iter().fold(append, Append::expect);
-        let append = append.then(move |outcome| {
-            let Ok([said, answer]) = outcome.as_deref() else {
-                return;
-            };
-            let reference = EnvelopeRef {
-                topic: said.topic.clone(),
-                seq: said.seq,
-                id: said.id,
-            };
-            let place = Committed {
-                pos: answer.pos,
-                at: answer.at,
-            };
-            then(place, reference);
-        });
-        match self.ledger.append(append).await {
-            Ok(_) => Ok(Ok(())),
-            Err(error) if is_refusal(&error) => Ok(Err(error)),
-            Err(error) => Err(error),
-        }
-    }
-
     async fn commit(self: Arc<Self>, record: Record, then: Then) -> Result<Committed, Error> {
         let large = self.clone().large(&record).await?;
         let then = Arc::new(Mutex::new(Some(then)));
         let (starts, key) = (starts(&record), record.key.clone());
         loop {
-            if let Some(lost) = locked(&self.state).lost.take() {
-                return Err(lost);
-            }
+            self.nothing_lost()?;
             let draft = self.draft(record.clone(), large.clone())?;
             let mut append = self.owned(draft);
             if record.unless_cancelled {

@@ -12,6 +12,7 @@ mod registry;
 mod subscription;
 mod used;
 mod view;
+mod waiting;
 mod walk;
 
 use std::{fmt, path::Path, sync::Arc};

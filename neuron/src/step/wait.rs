@@ -1,4 +1,5 @@
 use std::{
+    any::Any,
     fmt,
     future::Future,
     marker::PhantomData,
@@ -143,7 +144,7 @@ impl<T> Future for Wait<'_, T> {
 
 /// The envelope that a recorded answer names, as the log holds it.
 fn named(scope: &Scope, mut taken: Taken) -> Result<Option<Envelope>, Error> {
-    if let Some(Ok(came)) = taken.typed.take().map(|typed| typed.downcast::<Envelope>()) {
+    if let Some(Ok(came)) = taken.typed.take().map(<Box<dyn Any + Send>>::downcast::<Envelope>) {
         return Ok(Some(*came));
     }
     let Some(named) = taken.json.decode::<Option<EnvelopeRef>>()? else {
