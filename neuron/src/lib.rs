@@ -44,7 +44,9 @@ pub use canon::Json;
 pub use clock::{Clock, ManualClock, Millis, SystemClock};
 pub use def::{Agent, Callable, Context, Orchestrator, Payload, Step, Tool, tool};
 pub use digest::{CALL_CONTEXT, Digest, DigestStream, ENVELOPE_CONTEXT, SCHEMA_CONTEXT};
-pub use envelope::{Artifact, Author, Cause, Deferred, Draft, Envelope, Header, Headers, Kind, Parent, Receipt};
+pub use envelope::{
+    Artifact, Author, Cause, Deferred, Draft, Envelope, Filter, Header, Headers, Kind, Parent, Receipt,
+};
 pub use error::{BoxError, Error, ErrorKind, Result, Terminal};
 pub use fold::Fold;
 pub use id::{ConsumerId, ConversationId, ProjectId, RequestId, RunId, TokenId};
@@ -168,9 +170,11 @@ pub use plan::{Node, Plan};
 pub use schema::{ArtifactRef, BodyContract, EnvelopeRef, ItemRef, RunRef, Schema, SchemaRef, SchemaUse};
 pub use scope::{Burn, Content};
 pub use secret::Secret;
-pub use step::{Call, Cx, test};
+pub use step::{Call, Cx, Wait, test};
 pub use store::{Append, Expectation};
 pub use topic::{Contract, Pattern, Topic};
+/// What [`Cx::uuid`] gives; the type of the crate `uuid`.
+pub use uuid::Uuid;
 
 /// What the expansion of an attribute names. Not for use by hand; it may change with any version.
 #[doc(hidden)]

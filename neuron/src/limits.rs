@@ -156,6 +156,8 @@ pub const LONE_DEPTH_MAX: usize = 8;
 pub const BODY_POLLS_MAX: u32 = 128;
 /// Depth of JSON, written or read: as deep as `serde_json` decodes, and far from exhausting the stack.
 pub const JSON_DEPTH_MAX: usize = 127;
+/// Bytes of the filter of a wait, which stands on the log and is compared with each envelope of its topics.
+pub const FILTER_BYTES_MAX: usize = 64 << 10;
 /// Starts without an end after which a step is in doubt: it may be the one that kills the process.
 pub const STARTS_WITHOUT_END_MAX: u32 = 3;
 /// A hung owner is taken over after three polls of a third of this.
@@ -192,6 +194,7 @@ const _: () = {
         INLINE_VALUE_BYTES_MAX < RECORD_BYTES_MAX,
         "an inline value fits a record"
     );
+    assert!(FILTER_BYTES_MAX < RECORD_BYTES_MAX, "a filter fits a record");
     assert!(
         CHUNK_BYTES_MAX <= ARTIFACT_SLICE_BYTES_MAX,
         "a slice holds at least one chunk"

@@ -1,9 +1,9 @@
-//! What waits for a person, over all runs of a store.
+//! What waits for a person or for an envelope, over all runs of a store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use neuron::{
-    Envelope, EnvelopeRef, Error, Fold, Millis, Result, RunId, TokenId,
+    Envelope, EnvelopeRef, Error, Filter, Fold, Millis, Result, RunId, TokenId,
     fold::Codec,
     vocabulary::{
         Message as _,
@@ -12,7 +12,10 @@ use neuron::{
         orchestration::{
             OrchestrationCancelled, OrchestrationCompleted, OrchestrationCreated, OrchestrationFailed, PackageAssigned,
         },
-        step::{ReplayOnceChanged, StepCompleted, StepDoubted, StepFailed, StepStarted},
+        step::{
+            ReplayOnceChanged, StepCompleted, StepDoubted, StepFailed, StepStarted, WaitAbandoned, WaitEnded,
+            WaitStarted,
+        },
     },
 };
 use serde::{Deserialize, Serialize};
@@ -62,6 +65,15 @@ pub enum What {
     Paused {
         /// The reason given.
         because: Option<String>,
+    },
+    /// A body waits for an envelope. Whoever appends one lets it go on.
+    Envelope {
+        /// The wait's key.
+        key: String,
+        /// Which envelope it may be.
+        filter: Filter,
+        /// When it waits no longer.
+        until: Option<Millis>,
     },
     /// A step that was not declared was denied what it asked for. It does not wait; its package was told.
     Denied {
@@ -160,13 +172,14 @@ impl Fold for Waits {
             }
             ControlPaused::TYPE | ControlResumed::TYPE => ordered(waiting, envelope)?,
             ClearanceDenied::TYPE => denied(waiting, envelope)?,
+            WaitStarted::TYPE | WaitEnded::TYPE | WaitAbandoned::TYPE => waited(waiting, envelope)?,
             _ => step(waiting, envelope)?,
         }
         Ok(())
     }
 
     fn snapshot(&self) -> Option<Codec<Waiting>> {
-        Some(Codec::new("waiting", 1))
+        Some(Codec::new("waiting", 2))
     }
 }
 
@@ -193,6 +206,32 @@ fn denied(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
         // Beside what the step itself may wait for: its failure, which follows, does not take this back.
         let place = format!("denied {key}");
         waiting.put(envelope, run, Some(denied.token), &place, What::Denied { key, because });
+    }
+    Ok(())
+}
+
+fn waited(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
+    let token = steps_of(envelope);
+    let run = match &token {
+        Some(token) => waiting.runs.get(token).cloned(),
+        None => run_of(envelope),
+    };
+    if token.is_none() && run.is_none() {
+        return Ok(());
+    }
+    let Keyed { key } = envelope.decode()?;
+    // Beside what else may be said of the call.
+    let place = format!("wait {key}");
+    match WaitStarted::read(envelope)? {
+        Some(WaitStarted { filter, deadline, .. }) => {
+            let what = What::Envelope {
+                key,
+                filter,
+                until: deadline,
+            };
+            waiting.put(envelope, run, token, &place, what);
+        }
+        None => drop(waiting.items.remove(&(run, token, place))),
     }
     Ok(())
 }

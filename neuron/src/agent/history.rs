@@ -4,7 +4,10 @@ use crate::{
     Envelope, Error, ErrorKind, Json, Ledger, Result, Topic,
     scope::{Committed, History},
     store::Select,
-    vocabulary::{Message as _, step::StepArtifact},
+    vocabulary::{
+        Message as _,
+        step::{EmitCompleted, StepArtifact},
+    },
 };
 
 /// What the log holds for scopes whose answers stand on these topics: one cursor per topic, merged by `pos`. Blocks.
@@ -44,6 +47,8 @@ fn add(ledger: &Ledger, history: &mut History, envelope: &Envelope) -> Result<()
     let beside = if envelope.body.kind == StepArtifact::TYPE {
         let kept = artifacts.first().and_then(|kept| kept.hash);
         kept.map(|hash| Json::of(&hash))
+    } else if envelope.body.kind == EmitCompleted::TYPE {
+        envelope.cause().map(|said| Json::of(&said))
     } else {
         let large = artifacts
             .iter()

@@ -7,17 +7,17 @@ use std::{
 use futures::future::BoxFuture;
 
 use crate::{
-    Append, Artifact, Author, Cause, Digest, Draft, Error, ErrorKind, Expectation, Json, Ledger, Millis, Parent,
-    Pattern, Result, SchemaRef, Topic,
+    Append, Artifact, Author, Cause, Digest, Draft, Envelope, EnvelopeRef, Error, ErrorKind, Expectation, Json, Ledger,
+    Millis, Parent, Pattern, Result, SchemaRef, Topic,
     envelope::Reserved,
-    ledger::From,
+    ledger::{Found, From, Wanted},
     schema::Upcasters,
-    scope::{Burn, Committed, Content, Journal, Record, Ruling, Then, panicked},
+    scope::{Burn, Committed, Content, Journal, Record, Ruling, Said, Then, ThenSaid, panicked},
     token::{Control, Orders},
     vocabulary::{
         Message as _,
         control::{ControlResolved, StepRuling},
-        step::{StepArtifact, StepProgressed, StepStarted, ThreadStarted, TimerStarted},
+        step::{StepArtifact, StepProgressed, StepStarted, ThreadStarted, TimerStarted, WaitStarted},
     },
 };
 
@@ -41,9 +41,9 @@ pub struct Place {
 /// A [`Journal`] on the ledger.
 pub struct LedgerJournal(Arc<Inner>);
 
-struct Inner {
-    ledger: Ledger,
-    place: Place,
+pub(super) struct Inner {
+    pub(super) ledger: Ledger,
+    pub(super) place: Place,
     upcasters: Arc<Upcasters>,
     state: Arc<Mutex<State>>,
 }
@@ -73,7 +73,13 @@ impl State {
 
 /// Whether a record begins what a later one ends.
 fn starts(record: &Record) -> bool {
-    [StepStarted::TYPE, TimerStarted::TYPE, ThreadStarted::TYPE].contains(&record.kind)
+    [
+        StepStarted::TYPE,
+        TimerStarted::TYPE,
+        ThreadStarted::TYPE,
+        WaitStarted::TYPE,
+    ]
+    .contains(&record.kind)
 }
 
 fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -99,7 +105,7 @@ impl LedgerJournal {
 
 impl Inner {
     /// The draft of a record: its payload is the engine's own, so it is trusted to fit its schema.
-    fn draft(&self, record: Record, large: Option<Artifact>) -> Result<Draft, Error> {
+    pub(super) fn draft(&self, record: Record, large: Option<Artifact>) -> Result<Draft, Error> {
         let mut draft = Draft::new(self.place.topic.clone(), self.place.author.clone(), record.kind)?;
         draft.payload = Some(record.payload);
         draft.payload_schema = Some(record.schema);
@@ -110,7 +116,7 @@ impl Inner {
             draft = metered(draft, burn)?;
         }
         let state = locked(&self.state);
-        draft.cause.clone_from(&state.cause);
+        draft.cause = record.cause.or_else(|| state.cause.clone());
         // Of a step's own artifact, the step's start: the scope of a step is its key.
         let within = (record.kind == StepArtifact::TYPE).then_some(&record.scope);
         let start = state.starts.get(&record.key);
@@ -121,6 +127,11 @@ impl Inner {
     fn owned(&self, draft: Draft) -> Append {
         let (name, epoch) = &self.place.owner;
         Append::of([draft]).owner(name, *epoch)
+    }
+
+    /// Fails if a deferred record was lost: nothing may stand that relies on it.
+    pub(super) fn nothing_lost(&self) -> Result<(), Error> {
+        locked(&self.state).lost.take().map_or(Ok(()), Err)
     }
 
     /// Refuses if a cancel stands on a control topic; else remembers how far they were read.
@@ -146,9 +157,7 @@ impl Inner {
         let then = Arc::new(Mutex::new(Some(then)));
         let (starts, key) = (starts(&record), record.key.clone());
         loop {
-            if let Some(lost) = locked(&self.state).lost.take() {
-                return Err(lost);
-            }
+            self.nothing_lost()?;
             let draft = self.draft(record.clone(), large.clone())?;
             let mut append = self.owned(draft);
             if record.unless_cancelled {
@@ -302,6 +311,23 @@ impl Journal for LedgerJournal {
                 },
             }
         })
+    }
+
+    fn emit(&self, said: Said, answer: Record, then: ThenSaid) -> BoxFuture<'static, Result<Result<(), Error>, Error>> {
+        Box::pin(self.0.clone().say(said, answer, then))
+    }
+
+    fn wait(
+        &self,
+        wanted: Wanted,
+        timer: BoxFuture<'static, ()>,
+    ) -> BoxFuture<'static, Result<Result<Option<Found>, Error>, Error>> {
+        let ledger = self.0.ledger.clone();
+        Box::pin(async move { ledger.wait(&wanted, timer).await })
+    }
+
+    fn envelope(&self, reference: &EnvelopeRef) -> Result<Envelope, Error> {
+        self.0.ledger.written(reference)
     }
 
     fn progress(&self, progress: StepProgressed) {

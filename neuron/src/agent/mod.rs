@@ -2,6 +2,7 @@
 
 mod history;
 mod journal;
+mod said;
 
 pub use history::history;
 pub use journal::{LedgerJournal, Place};

@@ -10,6 +10,7 @@
 mod author;
 mod body;
 mod draft;
+mod filter;
 mod header;
 mod passing;
 mod receipt;
@@ -20,6 +21,7 @@ pub use author::Author;
 pub use body::{Artifact, Body, Kind};
 pub(crate) use draft::bounded;
 pub use draft::{Cause, Draft, Parent};
+pub use filter::Filter;
 pub use header::{Header, Headers};
 pub(crate) use header::{Reserved, refuse_reserved};
 pub(crate) use passing::Passing;

@@ -2,6 +2,7 @@
 //! of durability: what it has published, no crash takes back.
 
 mod artifacts;
+mod awaited;
 mod folding;
 mod headers;
 mod injected;
@@ -9,7 +10,9 @@ mod live;
 mod reading;
 mod registry;
 mod subscription;
+mod used;
 mod view;
+mod waiting;
 mod walk;
 
 use std::{fmt, path::Path, sync::Arc};
@@ -25,11 +28,14 @@ use crate::{
 };
 
 pub use artifacts::{ArtifactReader, ArtifactSettled, ArtifactSuperseded, Lineage};
+use awaited::Awaited;
+pub use awaited::{Found, Wanted};
 pub use injected::HeaderInjected;
 use live::Live;
 pub use reading::Reading;
 use registry::Registry;
 pub use subscription::{From, Subscription};
+pub use used::Used;
 pub use view::View;
 pub use walk::{Direction, Step};
 
@@ -51,6 +57,7 @@ struct Inner {
     live: Arc<Live>,
     contracts: Arc<Contracts>,
     registry: Registry,
+    awaited: Awaited,
     pipeline: Pipeline,
     clock: Arc<dyn Clock>,
 }
@@ -113,6 +120,7 @@ impl Ledger {
             live,
             contracts,
             registry: Registry::default(),
+            awaited: Awaited::default(),
             pipeline,
             clock,
         }));

@@ -15,7 +15,7 @@ use super::{
     past::Past,
     runtime::Runtime,
 };
-use crate::{Error, Json, Millis, Result};
+use crate::{Error, Json, Millis, Result, ledger::Used};
 
 /// One body being driven, and what it has been told so far.
 pub struct Scope {
@@ -26,6 +26,8 @@ pub struct Scope {
     /// Answers and starts at or before this `pos` belong to earlier attempts.
     floor: u64,
     pub(super) runtime: Arc<Runtime>,
+    /// Which envelopes have answered its waits.
+    used: Used,
     draws: AtomicU64,
     gate: Mutex<Gate>,
     /// Who polls the body; woken by answers and orders.
@@ -84,7 +86,10 @@ impl Scope {
     /// The scope of one attempt of a call.
     pub(crate) fn new(runtime: &Arc<Runtime>, id: Arc<str>, past: Past, birth: Birth) -> Arc<Self> {
         static TAGS: AtomicU64 = AtomicU64::new(1);
+        let came = past.iter().filter_map(|(_, call)| call.came.as_ref());
+        let used = Used::of(came.map(|came| (came.topic.clone(), came.seq)));
         let scope = Arc::new(Self {
+            used,
             driver: Arc::default(),
             gate: Mutex::new(Gate::new(&id, past, runtime, birth.at)),
             id,
@@ -132,6 +137,11 @@ impl Scope {
     pub fn random(&self) -> u64 {
         let draw = self.draws.fetch_add(1, Ordering::Relaxed) + 1;
         random(&self.id, draw)
+    }
+
+    /// Which envelopes have answered its waits.
+    pub(crate) fn used(&self) -> &Used {
+        &self.used
     }
 
     /// Adds to what this attempt took.

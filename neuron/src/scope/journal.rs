@@ -4,7 +4,10 @@ use futures::future::{self, BoxFuture};
 
 use super::Content;
 use crate::{
-    Artifact, Digest, Error, ErrorKind, Json, Millis, Result, SchemaRef, SchemaUse, limits, schema,
+    Artifact, Cause, Digest, Draft, Envelope, EnvelopeRef, Error, ErrorKind, Expectation, Json, Millis, Result,
+    SchemaRef, SchemaUse,
+    ledger::{Found, Wanted},
+    limits, schema,
     vocabulary::{Message, step::StepProgressed},
 };
 
@@ -34,6 +37,39 @@ pub trait Journal: Send + Sync + fmt::Debug + 'static {
         Box::pin(future::ready(Ok(Err(refused))))
     }
 
+    /// Appends what a body says on a topic of the program's own, together with the answer that tells the body so, which
+    /// names it as its cause. The inner error is about the body's draft, and nothing was written; the outer one is the
+    /// log's. A log without topics refuses.
+    fn emit(&self, said: Said, answer: Record, then: ThenSaid) -> BoxFuture<'static, Result<Result<(), Error>, Error>> {
+        drop((said, answer, then));
+        let refused = Error::new(ErrorKind::Misuse, "this log has no topics");
+        Box::pin(future::ready(Ok(Err(refused))))
+    }
+
+    /// Waits for an envelope until `timer` ends; `None` is that none had come by then. The inner error says why none can
+    /// come, the outer one is the log's. A log without topics refuses.
+    fn wait(
+        &self,
+        wanted: Wanted,
+        timer: BoxFuture<'static, ()>,
+    ) -> BoxFuture<'static, Result<Result<Option<Found>, Error>, Error>> {
+        drop((wanted, timer));
+        let refused = Error::new(ErrorKind::Misuse, "this log has no topics");
+        Box::pin(future::ready(Ok(Err(refused))))
+    }
+
+    /// The envelope that an answer names.
+    ///
+    /// # Errors
+    /// A kind of the disk; [`ErrorKind::Corrupt`] if it is not the one that was written, or not there.
+    fn envelope(&self, reference: &EnvelopeRef) -> Result<Envelope, Error> {
+        let EnvelopeRef { topic, seq, .. } = reference;
+        Err(Error::new(
+            ErrorKind::Corrupt,
+            format!("{topic} seq {seq} is not in this log"),
+        ))
+    }
+
     /// Tells whoever watches how far a body is. Nobody may be there, and nothing comes of that.
     fn progress(&self, progress: StepProgressed) {
         drop(progress);
@@ -51,6 +87,41 @@ pub trait Journal: Send + Sync + fmt::Debug + 'static {
 
 /// Told the place of a record once it is durable.
 pub type Then = Box<dyn FnOnce(Committed) + Send>;
+
+/// What a body says on a topic of the program's own.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// What it says, without its author, which the journal knows.
+    pub draft: Draft,
+    /// What must hold for it to be said.
+    pub expectations: Vec<Expectation>,
+}
+
+/// Told the place of the answer, and what was said, once both are durable.
+pub type ThenSaid = Box<dyn FnOnce(Committed, EnvelopeRef) + Send>;
+
+/// Whether an append was refused for what a body gave, and not for what became of the log or of its owner.
+pub(crate) fn is_refusal(error: &Error) -> bool {
+    use ErrorKind::{
+        Conflict, Contract, Denied, Failed, IdempotencyConflict, Malformed, Misuse, NotFound, Reserved, Schema,
+        TooLarge, UnknownTopic,
+    };
+    matches!(
+        error.kind(),
+        Conflict
+            | Contract
+            | Denied
+            | Failed
+            | IdempotencyConflict
+            | Malformed
+            | Misuse
+            | NotFound
+            | Reserved
+            | Schema
+            | TooLarge
+            | UnknownTopic
+    )
+}
 
 /// Where and when a record became durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +160,8 @@ pub struct Record {
     pub large: Option<(&'static str, Json)>,
     /// Evidence that rides with it; its blobs are stored already.
     pub artifacts: Vec<Artifact>,
+    /// What brought it about, unless that is what the journal knows.
+    pub cause: Option<Cause>,
     /// What the work took.
     pub burn: Option<Burn>,
     /// To be refused as [`Cancelled`](crate::ErrorKind::Cancelled) if a cancel was committed before it.
@@ -136,6 +209,7 @@ impl Record {
             schema: schema::of::<W>()?,
             large: None,
             artifacts: Vec::new(),
+            cause: None,
             burn: None,
             unless_cancelled: false,
         })

@@ -2,21 +2,47 @@ use std::{
     collections::HashMap,
     fmt,
     io::Read as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::Duration,
 };
 
 use futures::future::{self, BoxFuture};
 use tokio::time::Instant;
 
-use super::{Committed, Content, History, Journal, Record, Ruling, Then};
-use crate::{Clock, Digest, Error, ErrorKind, Json, Millis, Result, vocabulary::step::StepProgressed};
+use super::{Committed, Content, History, Journal, Record, Ruling, Said, Then, ThenSaid, is_refusal};
+use crate::{
+    Append, Author, Cause, Clock, Contract, Digest, Envelope, EnvelopeRef, Error, ErrorKind, Json, Ledger, Millis,
+    Pattern, Result, Topic,
+    ledger::{Found, Wanted},
+    pipeline::Pipeline,
+    store::Memory,
+    vocabulary::{
+        Message as _,
+        step::{EmitCompleted, StepProgressed},
+    },
+};
 
 /// A log in memory, for plain tests of bodies: nothing outlives it, and a step in doubt fails.
 #[derive(Debug)]
 pub struct MemoryJournal {
     clock: Arc<dyn Clock>,
-    inner: Mutex<Inner>,
+    inner: Arc<Mutex<Inner>>,
+    /// Made when a body first says something on a topic, or waits for it.
+    topics: Arc<OnceLock<Topics>>,
+}
+
+/// The topics beside the log.
+#[derive(Debug)]
+struct Topics {
+    store: Memory,
+    ledger: Ledger,
+}
+
+impl Topics {
+    fn over(store: Memory, clock: Arc<dyn Clock>) -> Result<Self, Error> {
+        let ledger = Ledger::over(Arc::new(store.clone()), clock, Pipeline::default())?;
+        Ok(Self { store, ledger })
+    }
 }
 
 /// A clock of the wall that goes with the monotonic one, from its making on.
@@ -55,14 +81,18 @@ impl MemoryJournal {
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
-            inner: Mutex::default(),
+            inner: Arc::default(),
+            topics: Arc::default(),
         }
     }
 
-    /// What a crash right after record `count` would have left.
+    /// What a crash right after record `count` would have left. On the topics it leaves what stood there before the first
+    /// that a body has said since.
     #[must_use]
     pub fn cut(&self, count: usize) -> Self {
-        let lines = self.lines().into_iter().take(count).collect();
+        let mut lines = self.lines();
+        let lost = lines.split_off(count.min(lines.len()));
+        let topics = Arc::new(self.topics_without(&lost).map_or_else(OnceLock::new, OnceLock::from));
         let inner = Inner {
             lines,
             blobs: self.inner().blobs.clone(),
@@ -70,7 +100,8 @@ impl MemoryJournal {
         };
         Self {
             clock: self.clock.clone(),
-            inner: Mutex::new(inner),
+            inner: Arc::new(Mutex::new(inner)),
+            topics,
         }
     }
 
@@ -87,9 +118,10 @@ impl MemoryJournal {
         let mut history = History::new();
         for (place, record) in &self.inner().lines {
             let kept = record.artifacts.first().and_then(|kept| kept.hash);
-            let beside = match (&record.large, kept) {
-                (Some((_, value)), _) => Some(value.clone()),
-                (None, kept) => kept.map(|hash| Json::of(&hash)).transpose()?,
+            let beside = match (&record.large, kept, said(record)) {
+                (Some((_, value)), ..) => Some(value.clone()),
+                (None, Some(hash), _) => Some(Json::of(&hash)?),
+                (None, None, said) => said.map(Json::of).transpose()?,
             };
             history.add(*place, record.kind, &record.payload, beside)?;
         }
@@ -111,12 +143,67 @@ impl MemoryJournal {
         self.inner().progress.clone()
     }
 
+    /// The topics on which bodies say something and wait. One that nobody has declared is durable as soon as it is
+    /// used: a plain test declares nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Io`] if no thread can be started.
+    pub fn ledger(&self) -> Result<Ledger, Error> {
+        if let Some(topics) = self.topics.get() {
+            return Ok(topics.ledger.clone());
+        }
+        let made = Topics::over(Memory::with(self.clock.clone(), None)?, self.clock.clone())?;
+        Ok(self.topics.get_or_init(|| made).ledger.clone())
+    }
+
+    /// The topics as they stood before the first word of these records.
+    fn topics_without(&self, lost: &[(Committed, Record)]) -> Option<Topics> {
+        let topics = self.topics.get()?;
+        let first = lost.iter().find_map(|(_, record)| said(record));
+        let place = first.and_then(|said| topics.ledger.resolve(said).ok());
+        let kept = place.map_or(usize::MAX, |envelope| usize::try_from(envelope.pos - 1).unwrap_or(0));
+        Topics::over(topics.store.cut(kept).ok()?, self.clock.clone()).ok()
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.inner)
+    }
+}
+
+fn locked(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
+    inner.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a body has said, if that is what this record tells it.
+fn said(record: &Record) -> Option<&EnvelopeRef> {
+    match &record.cause {
+        Some(Cause::Envelope(said)) if record.kind == EmitCompleted::TYPE => Some(said),
+        _ => None,
+    }
+}
+
+/// Declares a topic that nobody has declared.
+async fn declared(ledger: &Ledger, topic: Option<Topic>) -> Result<(), Error> {
+    match topic.filter(|topic| ledger.contract(topic).is_err()) {
+        Some(topic) => {
+            let author = Author::engine();
+            ledger
+                .declare(&Pattern::exactly(&topic), Contract::Durable, &author)
+                .await
+        }
+        None => Ok(()),
     }
 }
 
 impl Inner {
+    /// Commits a record, and before it what was deferred.
+    fn commit_all(&mut self, record: Record, at: Millis) -> Committed {
+        for deferred in std::mem::take(&mut self.deferred) {
+            self.commit(deferred, at);
+        }
+        self.commit(record, at)
+    }
+
     fn commit(&mut self, record: Record, at: Millis) -> Committed {
         let pos = self.lines.len() as u64 + 1;
         let at = self.lines.last().map_or(at, |(last, _)| last.at.max(at));
@@ -130,10 +217,7 @@ impl Journal for MemoryJournal {
     fn append(&self, record: Record, then: Then) -> BoxFuture<'static, Result<Committed, Error>> {
         let now = self.now();
         let mut inner = self.inner();
-        for deferred in std::mem::take(&mut inner.deferred) {
-            inner.commit(deferred, now);
-        }
-        let place = inner.commit(record, now);
+        let place = inner.commit_all(record, now);
         // Under the lock, so that answers are handed over in commit order.
         then(place);
         Box::pin(future::ready(Ok(place)))
@@ -154,6 +238,50 @@ impl Journal for MemoryJournal {
             })
         });
         Box::pin(future::ready(stored))
+    }
+
+    fn emit(&self, said: Said, answer: Record, then: ThenSaid) -> BoxFuture<'static, Result<Result<(), Error>, Error>> {
+        let (ledger, clock, inner) = (self.ledger(), self.clock.clone(), self.inner.clone());
+        Box::pin(async move {
+            let (ledger, Said { draft, expectations }) = (ledger?, said);
+            declared(&ledger, Some(draft.topic.clone())).await?;
+            let append = expectations.into_iter().fold(Append::of([draft]), Append::expect);
+            let said = match ledger.append(append).await {
+                Ok(receipts) => receipts.into_iter().next(),
+                Err(error) if is_refusal(&error) => return Ok(Err(error)),
+                Err(error) => return Err(error),
+            };
+            let said = said.ok_or_else(|| Error::new(ErrorKind::Corrupt, "the store gave no receipt"))?;
+            let reference = EnvelopeRef {
+                topic: said.topic,
+                seq: said.seq,
+                id: said.id,
+            };
+            let mut answer = answer;
+            answer.cause = Some(Cause::Envelope(reference.clone()));
+            let mut inner = locked(&inner);
+            let place = inner.commit_all(answer, clock.now());
+            // Under the lock, so that answers are handed over in commit order.
+            then(place, reference);
+            Ok(Ok(()))
+        })
+    }
+
+    fn wait(
+        &self,
+        wanted: Wanted,
+        timer: BoxFuture<'static, ()>,
+    ) -> BoxFuture<'static, Result<Result<Option<Found>, Error>, Error>> {
+        let ledger = self.ledger();
+        Box::pin(async move {
+            let ledger = ledger?;
+            declared(&ledger, wanted.filter.pattern().literal()).await?;
+            ledger.wait(&wanted, timer).await
+        })
+    }
+
+    fn envelope(&self, reference: &EnvelopeRef) -> Result<Envelope, Error> {
+        self.ledger()?.written(reference)
     }
 
     fn progress(&self, progress: StepProgressed) {

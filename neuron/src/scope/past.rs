@@ -4,13 +4,13 @@ use serde::de::DeserializeOwned;
 
 use super::Committed;
 use crate::{
-    Error, Json, Millis, Result, SchemaRef,
+    EnvelopeRef, Error, ErrorKind, Json, Millis, Result, SchemaRef,
     vocabulary::{
         Message as _,
         step::{
-            PackageCompleted, PackageFailed, ReplayOnceChanged, StepAbandoned, StepArtifact, StepAttempted,
-            StepCompleted, StepDoubted, StepFailed, StepStarted, ThreadCompleted, ThreadFailed, TimerFired,
-            TimerStarted,
+            EmitCompleted, EmitFailed, PackageCompleted, PackageFailed, ReplayOnceChanged, StepAbandoned, StepArtifact,
+            StepAttempted, StepCompleted, StepDoubted, StepFailed, StepStarted, ThreadCompleted, ThreadFailed,
+            TimerFired, TimerStarted, WaitAbandoned, WaitEnded, WaitStarted,
         },
     },
 };
@@ -49,6 +49,8 @@ pub(crate) struct Known {
     /// The `pos` at which it was held because another `once` call of its name is on the log.
     pub(crate) changed: Option<u64>,
     pub(crate) deadline: Option<Millis>,
+    /// The envelope that answered it, if it is a wait.
+    pub(crate) came: Option<EnvelopeRef>,
     pub(crate) answer: Option<Answer>,
 }
 
@@ -111,10 +113,11 @@ impl History {
     }
 
     /// Takes one recorded envelope into account. They come by `pos`; types that say nothing about a scope are passed
-    /// over. `large` is the value that stands as an artifact beside the payload; of `step.artifact`, what names it.
+    /// over. `large` is the value that stands as an artifact beside the payload; of `step.artifact`, what names it; of
+    /// `emit.completed`, the envelope that is its cause.
     ///
     /// # Errors
-    /// [`ErrorKind::Schema`](crate::ErrorKind::Schema) if the payload is not what its type says.
+    /// [`ErrorKind::Schema`] if the payload is not what its type says.
     pub fn add(&mut self, place: Committed, kind: &str, payload: &Json, large: Option<Json>) -> Result<(), Error> {
         match kind {
             StepStarted::TYPE => {
@@ -143,6 +146,23 @@ impl History {
                 let call = self.call(&word.scope, &word.key);
                 call.name = word.name;
                 call.deadline = Some(word.deadline);
+            }
+            WaitStarted::TYPE => {
+                let word: WaitStarted = payload.decode()?;
+                let call = self.call(&word.scope, &word.key);
+                call.name = word.name;
+                (call.born, call.deadline) = (place.pos, word.deadline);
+            }
+            EmitCompleted::TYPE => {
+                let word: EmitCompleted = payload.decode()?;
+                let Some(said) = large else {
+                    return Err(Error::new(ErrorKind::Schema, "an `emit.completed` names no cause"));
+                };
+                self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Ok(said)));
+            }
+            WaitAbandoned::TYPE => {
+                let word: WaitAbandoned = payload.decode()?;
+                self.call(&word.scope, &word.key).born = 0;
             }
             _ => self.add_answer(place, kind, payload, large)?,
         }
@@ -186,6 +206,19 @@ impl History {
             TimerFired::TYPE => {
                 let word: TimerFired = payload.decode()?;
                 self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Ok(Json::null())));
+            }
+            EmitFailed::TYPE => {
+                let word: EmitFailed = payload.decode()?;
+                self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Err(word.error)));
+            }
+            WaitEnded::TYPE => {
+                let word: WaitEnded = payload.decode()?;
+                let outcome = match word.error {
+                    Some(error) => Err(error),
+                    None => Json::of(&word.envelope),
+                };
+                self.call(&word.scope, &word.key).came = word.envelope;
+                self.answer(&word.scope, &word.key, &word.name, Answer::new(place, outcome));
             }
             StepFailed::TYPE => {
                 let word: StepFailed = payload.decode()?;

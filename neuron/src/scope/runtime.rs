@@ -21,6 +21,8 @@ pub struct Runtime {
     pub(crate) strict: bool,
     admission: Option<Arc<dyn Admission>>,
     state: State,
+    /// The `pos` of what created the run.
+    born: u64,
     history: Mutex<History>,
     /// Every start is committed before its body runs, because the owner before this one died.
     careful: AtomicBool,
@@ -146,6 +148,7 @@ impl Runtime {
             strict: false,
             admission: None,
             state: State::default(),
+            born: 0,
             history: Mutex::default(),
             careful: AtomicBool::new(false),
             orders: Mutex::default(),
@@ -170,6 +173,13 @@ impl Runtime {
     #[must_use]
     pub fn state(mut self, state: State) -> Self {
         self.state = state;
+        self
+    }
+
+    /// The `pos` of what created the run: what came before it answers no wait that does not ask for it.
+    #[must_use]
+    pub fn born(mut self, pos: u64) -> Self {
+        self.born = pos;
         self
     }
 
@@ -203,6 +213,11 @@ impl Runtime {
     /// The program's shared state.
     pub fn shared(&self) -> &State {
         &self.state
+    }
+
+    /// The `pos` after which a wait begins.
+    pub(crate) fn birthplace(&self) -> u64 {
+        self.born
     }
 
     /// Lets running steps end and starts nothing, until [`resume`](Self::resume).

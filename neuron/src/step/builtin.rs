@@ -7,7 +7,7 @@ use super::{
     halt::{Halt, held},
 };
 use crate::{
-    Error, Json, Payload, Result,
+    Error, Json, Millis, Payload, Result,
     def::{Ran, recorded},
     scope::{Ask, Birth, Manner, Record, Recorded, Scope, Stop, Then, by_size, contain},
     vocabulary::step::{ThreadCompleted, ThreadFailed, ThreadStarted, TimerFired, TimerStarted},
@@ -16,20 +16,31 @@ use crate::{
 const SLEEP: &str = "$sleep";
 const THREAD: &str = "$thread";
 
+/// When a timer fires.
+#[derive(Clone, Copy)]
+pub(super) enum Due {
+    /// So long after it was set.
+    After(Duration),
+    /// At this moment of the wall.
+    At(Millis),
+}
+
 /// A timer: its deadline is on the log before anybody waits for it.
-pub(super) fn timer(scope: &Arc<Scope>, time: Duration) -> Result<Ask, Error> {
-    let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    let mut args = BTreeMap::from([("ms", ms)]);
+pub(super) fn timer(scope: &Arc<Scope>, due: Due) -> Result<Ask, Error> {
+    let mut args = match due {
+        Due::After(time) => BTreeMap::from([("ms", Json::of(&milliseconds(time))?)]),
+        Due::At(moment) => BTreeMap::from([("at", Json::of(&moment)?)]),
+    };
     // What a step waits for it waits for again in its next attempt; a payment it does not make again.
     if scope.attempt() > 1 {
-        args.insert("attempt", scope.attempt().into());
+        args.insert("attempt", Json::of(&scope.attempt())?);
     }
     let args = Json::of(&args)?;
     let key = scope.claim(SLEEP, &args)?;
     let (home, id) = (scope.clone(), key.clone());
     let start = move |mut hold| -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            let fired = held(&mut hold, fire(&home, &id, time)).await;
+            let fired = held(&mut hold, fire(&home, &id, due)).await;
             if let Ok(Err(error)) = fired {
                 stop(&home, error);
             }
@@ -38,11 +49,19 @@ pub(super) fn timer(scope: &Arc<Scope>, time: Duration) -> Result<Ask, Error> {
     Ok(Ask::new(scope, key, Box::new(start)))
 }
 
-async fn fire(home: &Arc<Scope>, key: &Arc<str>, time: Duration) -> Result<(), Error> {
+/// A length of time as it stands among the arguments of a call.
+pub(super) fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+async fn fire(home: &Arc<Scope>, key: &Arc<str>, due: Due) -> Result<(), Error> {
     let journal = &home.runtime().journal;
     let (scope, name) = (home.id().to_string(), SLEEP.to_owned());
     let set = home.known(key, |call| call.deadline);
-    let deadline = set.unwrap_or_else(|| journal.now().plus(time));
+    let (deadline, span) = match due {
+        Due::After(time) => (set.unwrap_or_else(|| journal.now().plus(time)), time),
+        Due::At(moment) => (moment, Duration::MAX),
+    };
     if set.is_none() {
         let started = TimerStarted {
             scope: scope.clone(),
@@ -54,7 +73,7 @@ async fn fire(home: &Arc<Scope>, key: &Arc<str>, time: Duration) -> Result<(), E
             .append(Record::of(home.id(), key, &started)?, Box::new(|_| {}))
             .await?;
     }
-    deadline::passed(&**journal, deadline, time).await;
+    deadline::passed(&**journal, deadline, span).await;
     let fired = TimerFired {
         scope,
         key: key.to_string(),

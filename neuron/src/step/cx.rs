@@ -1,10 +1,11 @@
 use std::{fmt, future::Future, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use futures::future::poll_fn;
+use uuid::Uuid;
 
 use super::{
     artifact::artifact,
-    builtin::{thread, timer},
+    builtin::{Due, thread, timer},
 };
 use crate::{
     ArtifactRef, Error, ErrorKind, Millis, Payload, Result,
@@ -62,6 +63,22 @@ impl Cx {
         self.scope.random()
     }
 
+    /// An identifier of version 4, made of the next two of this body's [random](Self::random) numbers. A replay, and
+    /// another attempt, get the same, so it may name what a step makes elsewhere.
+    ///
+    /// ```
+    /// # let cx: neuron::Cx = tokio::runtime::Runtime::new().unwrap().block_on(async { neuron::test() });
+    /// let (order, other) = (cx.uuid(), cx.uuid());
+    /// assert_ne!(order, other);
+    /// assert_eq!(order.get_version_num(), 4);
+    /// ```
+    pub fn uuid(&self) -> Uuid {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.scope.random().to_le_bytes());
+        bytes[8..].copy_from_slice(&self.scope.random().to_le_bytes());
+        uuid::Builder::from_random_bytes(bytes).into_uuid()
+    }
+
     /// Which attempt this is, from 1. Given as an argument it makes a nested call fresh in each attempt.
     pub fn attempt(&self) -> u32 {
         self.scope.attempt()
@@ -85,7 +102,26 @@ impl Cx {
     /// suspended or off finds that it has passed. A clock that is set back makes nobody wait longer than `time`. A step
     /// that is attempted again waits again.
     pub fn sleep(&self, time: Duration) -> Answer<'_, ()> {
-        Answer::new(timer(&self.scope, time))
+        Answer::new(timer(&self.scope, Due::After(time)))
+    }
+
+    /// Waits until the clock of the wall says `at`, as [`sleep`](Self::sleep) does; a moment that has passed already is
+    /// recorded as well. A clock that is set back makes nobody wait longer than it was to `at` when the wait, or this
+    /// process, began.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> neuron::Result<()> {
+    /// # let cx: neuron::Cx = neuron::test();
+    /// let soon = cx.now().plus(Duration::from_millis(5));
+    /// cx.sleep_until(soon).await?;
+    /// assert!(cx.now() >= soon);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn sleep_until(&self, at: Millis) -> Answer<'_, ()> {
+        Answer::new(timer(&self.scope, Due::At(at)))
     }
 
     /// The output of `work`, or [`ErrorKind::Timeout`] if a timer of `time` fires first. The timer is on the log, so a

@@ -7,9 +7,13 @@ mod call;
 mod cx;
 mod deadline;
 mod doubt;
+mod emit;
 mod execute;
 mod halt;
+mod together;
+mod wait;
 
 pub use call::Call;
 pub use cx::{Cx, test};
 pub(crate) use execute::ask;
+pub use wait::Wait;

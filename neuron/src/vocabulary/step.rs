@@ -1,10 +1,10 @@
-//! Steps, timers, threads, packages, and what a replay finds. Every one names the scope whose body it answers.
+//! Steps, timers, waits, threads, packages, and what a replay finds. Every one names the scope whose body it answers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{messages, present};
-use crate::{Error, Json, Millis, SchemaRef};
+use crate::{EnvelopeRef, Error, Filter, Json, Millis, SchemaRef};
 
 messages! {
     StepStarted "step.started";
@@ -17,6 +17,11 @@ messages! {
     StepProgressed "step.progressed";
     TimerStarted "timer.started";
     TimerFired "timer.fired";
+    EmitCompleted "emit.completed";
+    EmitFailed "emit.failed";
+    WaitStarted "wait.started";
+    WaitEnded "wait.ended";
+    WaitAbandoned "wait.abandoned";
     ThreadStarted "thread.started";
     ThreadCompleted "thread.completed";
     ThreadFailed "thread.failed";
@@ -118,6 +123,35 @@ words! {
     }
     /// The answer of a timer.
     TimerFired {}
+    /// The answer of a body that has said something on a topic of the program's own. Both were appended in one batch; its
+    /// cause is what was said.
+    EmitCompleted {}
+    /// The answer of a body whose envelope was refused. Nothing was said.
+    EmitFailed {
+        /// Why.
+        #[schemars(with = "Json")]
+        error: Error,
+    }
+    /// A body waits for an envelope.
+    WaitStarted {
+        /// Which one it may be.
+        filter: Filter,
+        /// When it waits no longer, on the clock of the wall. Absent: never.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Millis>,
+    }
+    /// The answer of a body that has waited. Its cause is the envelope that came.
+    WaitEnded {
+        /// The envelope that came. Absent: the deadline was first.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        envelope: Option<EnvelopeRef>,
+        /// Why none can come.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(with = "Option<Json>")]
+        error: Option<Error>,
+    }
+    /// The body let go of a wait. It is no answer.
+    WaitAbandoned {}
     /// A thread began. It rides with the next commit.
     ThreadStarted {}
     /// The answer of a thread that ended well.

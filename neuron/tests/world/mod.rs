@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
+mod log;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use neuron::{
@@ -9,6 +11,9 @@ use neuron::{
     def::{Args, Def, Entry, Registry, encode},
     scope::{Code, Journal as _, Manner, MemoryJournal, Record, Runtime, Scope, Stop, contain},
 };
+
+#[allow(unused_imports, reason = "each test binary uses its part")]
+pub(crate) use log::{Log, say};
 
 type ArgsOf<F, M> = <<F as Callable<M>>::Def as Def>::Args;
 type Bare<F, M> = <ArgsOf<F, M> as Args>::Bare;

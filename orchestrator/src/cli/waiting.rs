@@ -1,4 +1,4 @@
-//! `neuron waiting` and `neuron resolve`: what waits for a person, and what they rule.
+//! `neuron waiting` and `neuron resolve`: what waits for a person or an envelope, and what they rule.
 
 use neuron::{
     Fold as _, Json, Ledger,
@@ -108,7 +108,7 @@ fn ruling(ledger: &Ledger, item: &Item) -> Outcome<Option<ControlResolved>> {
 fn step(what: &What) -> Option<(&str, &str)> {
     match what {
         What::InDoubt { key, name, .. } | What::OnceChanged { key, name, .. } => Some((key, name)),
-        What::Paused { .. } | What::Denied { .. } => None,
+        What::Paused { .. } | What::Envelope { .. } | What::Denied { .. } => None,
     }
 }
 
@@ -156,6 +156,11 @@ fn print(waiting: &[Told], console: &mut Console<'_>) -> Outcome {
                 (&**key, &**name, "once changed", why)
             }
             What::Paused { because } => ("", "", "paused", because.clone().unwrap_or_default()),
+            What::Envelope { key, filter, until } => {
+                let until = until.map(|until| format!(", until {}", moment::brief(until, console.local())));
+                let what = format!("{filter}{}", until.unwrap_or_default());
+                (&**key, "", "for an envelope", what)
+            }
             What::Denied { key, because } => (&**key, "", "denied", because.clone()),
         };
         let because = match ruled.as_ref().map(|ruled| ruled.ruling) {

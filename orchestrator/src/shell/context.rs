@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use neuron::{
-    Context, Cx, Millis, Result,
+    Context, Cx, Envelope, Filter, Millis, Result, Uuid, Wait,
     plan::{Input, Inputs, IntoInput},
     scope::{Answer, Scope},
 };
@@ -72,6 +72,43 @@ impl Board {
     /// Waits. The timer is on the log: a restart waits for the rest.
     pub fn sleep(&self, time: Duration) -> Answer<'_, ()> {
         self.cx.sleep(time)
+    }
+
+    /// An identifier made of this body's own random numbers, as [`Cx::uuid`].
+    pub fn uuid(&self) -> Uuid {
+        self.cx.uuid()
+    }
+
+    /// Waits until the clock of the wall says `at`, as [`Cx::sleep_until`].
+    pub fn sleep_until(&self, at: Millis) -> Answer<'_, ()> {
+        self.cx.sleep_until(at)
+    }
+
+    /// Waits for an envelope, as [`Cx::wait_for`]: a run that waits for a decision from outside costs memory alone.
+    ///
+    /// ```
+    /// use orchestrator::prelude::*;
+    ///
+    /// #[orchestrator]
+    /// async fn order(board: &Board, id: u64) -> Result<String> {
+    ///     let approved = Filter::on("approvals").of_type("order.approved").payload("/order", &id);
+    ///     Ok(board.wait_for(approved).await?.author.to_string())
+    /// }
+    /// # fn main() {}
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Cx::wait_for`].
+    pub fn wait_for(&self, what: impl Into<Filter>) -> Wait<'_, Envelope> {
+        self.cx.wait_for(what)
+    }
+
+    /// As [`wait_for`](Self::wait_for), until a timer of `time` fires; `None` if none was committed by then.
+    ///
+    /// # Errors
+    /// As [`Cx::wait_for`].
+    pub fn wait_within(&self, what: impl Into<Filter>, time: Duration) -> Wait<'_, Option<Envelope>> {
+        self.cx.wait_within(what, time)
     }
 }
 

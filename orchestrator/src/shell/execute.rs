@@ -19,6 +19,8 @@ pub(crate) struct Seat {
     pub(crate) control: Vec<Topic>,
     pub(crate) cause: Option<Cause>,
     pub(crate) progress: Topic,
+    /// The `pos` of what created the run.
+    pub(crate) born: u64,
     /// Whether the log may hold something of it already.
     pub(crate) resumed: bool,
     /// Whether the owner before this one died.
@@ -37,6 +39,7 @@ impl Seat {
                 .collect(),
             cause: None,
             progress: catalog::progress(run),
+            born: 0,
             resumed: false,
             taken_over: false,
         }
@@ -51,6 +54,7 @@ impl Seat {
             control: vec![catalog::run_control(run), catalog::control(token)],
             cause: None,
             progress: catalog::progress(run),
+            born: 0,
             resumed: false,
             taken_over: false,
         }
@@ -82,6 +86,7 @@ impl Seat {
             .history(past)
             .code(engine.registry.clone())
             .state(state)
+            .born(self.born)
             .strict(engine.strict)
             .taken_over(self.taken_over);
         Ok(Arc::new(match admission {

@@ -113,6 +113,7 @@ const BOUNDS: &[(&str, Reached)] = &[
     ("BODY_POLLS_MAX", Within),
     ("LONE_DEPTH_MAX", Within),
     ("JSON_DEPTH_MAX", Refused(depth)),
+    ("FILTER_BYTES_MAX", In("neuron/tests/waits.rs")),
     ("STARTS_WITHOUT_END_MAX", In("neuron/tests/steps.rs")),
     ("OWNER_TTL", In("neuron/tests/ownership.rs")),
     ("RECOVERED_AT_ONCE_MAX", Within),

@@ -13,7 +13,7 @@ use std::{
 };
 
 use neuron::{
-    Error, Result,
+    Author, Contract, Error, Pattern, Result,
     store::{Crash, Fault, Point},
 };
 use neuron_workspace::Process;
@@ -126,6 +126,26 @@ async fn walker(cx: &Cx, word: String) -> Result<usize> {
     Ok(twice + thread.await?)
 }
 
+/// Says something, and waits for what it said, for what nobody says, and for whichever of two is first.
+#[agent]
+async fn caller(cx: &Cx) -> Result<usize> {
+    let said = cx.emit(cx.draft("house.calls", "house.called")?.payload(&7)?).await?;
+    let heard = cx.wait_for(Filter::on("house.*").payload("", &7)).await?;
+    let none = cx.wait_within("house.calls", Duration::from_millis(1)).await?;
+    let races = [
+        cx.wait_for(Filter::on("house.calls").of_type("house.rung")),
+        cx.wait_for("house.calls"),
+    ];
+    cx.emit(cx.draft("house.calls", "house.called")?.payload(&8)?).await?;
+    let (first, won) = cx.race(races).await?;
+    Ok(look(
+        cx,
+        format!("{} {} {} {first} {}", said.seq, heard.seq, none.is_some(), won.seq),
+    )
+    .await?
+        - "1 1 false 1 2".len())
+}
+
 #[agent]
 async fn payer(cx: &Cx, cents: usize) -> Result<usize> {
     Ok(pay(cx, cents).await?)
@@ -147,7 +167,8 @@ async fn house(board: &Board) -> Result<usize> {
     let words = || ["a", "bb"].map(String::from).to_vec();
     let (plans, wing) = (board.assign(fan_out, words()), board.assign(wing, words()));
     board.sleep(Duration::from_millis(1)).await?;
-    let mut sum = plans.await? + wing.await?;
+    let mut sum = plans.await? + wing.await? + board.assign(caller, ()).await?;
+    sum += board.wait_for("house.calls").await?.decode::<usize>()? - 7;
     for round in 0..2 {
         sum += board.assign(walker, format!("round {round}")).await?;
     }
@@ -241,6 +262,10 @@ async fn live(folder: &Path) {
         Ok(neuron) => neuron,
         Err(error) => return say(&format!("error {:?}: {error}", error.kind())),
     };
+    let (calls, author) = (Pattern::new("house.calls").unwrap(), Author::cli());
+    if let Err(error) = neuron.ledger().declare(&calls, Contract::Durable, &author).await {
+        return say(&format!("error {:?}: {error}", error.kind()));
+    }
     if env::var("NEURON_TEST_RECOVER").is_ok() {
         let recovered = neuron.recover().await.unwrap();
         say(&format!(

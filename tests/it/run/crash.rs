@@ -44,7 +44,13 @@ fn aborted(point: Point, commit: u64, whole: &World) -> bool {
     assert_eq!(world.deeds().get("pay"), Some(&1), "{case}");
     assert_eq!(world.deeds().len(), whole.deeds().len(), "{case}");
     assert_eq!(world.count("replay."), 0, "{case}");
-    for kind in ["package.assigned", "plan.declared", "clearance.go", "orchestration.c"] {
+    for kind in [
+        "house.called",
+        "package.assigned",
+        "plan.declared",
+        "clearance.go",
+        "orchestration.c",
+    ] {
         assert_eq!(world.count(kind), whole.count(kind), "{case}: {kind}");
     }
     true

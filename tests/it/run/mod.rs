@@ -75,6 +75,8 @@ impl World {
                 "step.completed",
                 "step.failed",
                 "timer.fired",
+                "emit.completed",
+                "wait.ended",
                 "thread.completed",
                 "package.completed",
             ]

@@ -47,6 +47,7 @@ impl Driver {
             taken_over: false,
             resumed: false,
             birth: created.at,
+            born: created.pos,
             state: State::default(),
             jobs: HashMap::new(),
             body: None,
@@ -129,7 +130,7 @@ impl Driver {
             return Ok(());
         }
         let mut seat = Seat::of_orchestrator(&self.id, self.owner.clone(), None);
-        (seat.resumed, seat.taken_over) = (self.resumed, self.taken_over);
+        (seat.born, seat.resumed, seat.taken_over) = (self.born, self.resumed, self.taken_over);
         let runtime = seat
             .runtime(&self.engine, self.shared(None), None::<Gatekeeper>)
             .await?;

@@ -147,6 +147,7 @@ impl Driver {
         });
         let seat = Seat {
             cause: self.scribe.cause(package, Beat::Ruled),
+            born: self.born,
             resumed: self.resumed,
             taken_over: self.taken_over,
             ..seat

@@ -39,6 +39,8 @@ pub(crate) struct Driver {
     /// Whether the log held something of the run when it was taken up.
     resumed: bool,
     birth: Millis,
+    /// The `pos` of what created the run.
+    born: u64,
     state: State,
     scribe: Scribe,
     jobs: HashMap<Key, Job>,
