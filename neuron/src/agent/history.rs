@@ -4,7 +4,7 @@ use crate::{
     Envelope, Error, ErrorKind, Json, Ledger, Result, Topic,
     scope::{Committed, History},
     store::Select,
-    vocabulary::{Message as _, step::StepArtifact},
+    vocabulary::{Message as _, orchestration::PackageAssigned, step::StepArtifact},
 };
 
 /// What the log holds for scopes whose answers stand on these topics: one cursor per topic, merged by `pos`. Blocks.
@@ -41,7 +41,10 @@ fn add(ledger: &Ledger, history: &mut History, envelope: &Envelope) -> Result<()
         return Ok(());
     };
     let artifacts = &envelope.body.artifacts;
-    let beside = if envelope.body.kind == StepArtifact::TYPE {
+    let beside = if envelope.body.kind == PackageAssigned::TYPE {
+        // Its arguments are those that the body gives it again.
+        None
+    } else if envelope.body.kind == StepArtifact::TYPE {
         let kept = artifacts.first().and_then(|kept| kept.hash);
         kept.map(|hash| Json::of(&hash))
     } else {

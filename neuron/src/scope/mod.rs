@@ -26,6 +26,6 @@ pub use inside::{inside, panicked};
 pub(crate) use journal::by_size;
 pub use journal::{Burn, Committed, Journal, Record, Ruling, Then};
 pub use memory::MemoryJournal;
-pub(crate) use past::{Answer as Recorded, Known};
+pub(crate) use past::{Answer as Recorded, Known, undecodable};
 pub use past::{History, Past, Taken};
 pub use runtime::{Admission, Code, Fresh, Runtime, State, Stop};

@@ -29,6 +29,9 @@ pub struct Runtime {
 
 /// What a program knows of the steps whose names are on the log.
 pub trait Code: Send + Sync + fmt::Debug + 'static {
+    /// What a step that is on the log under this name is called today; `None` for one that is not known.
+    fn present_name(&self, step: &str) -> Option<&'static str>;
+
     /// The schema that the arguments of a step have today; `None` for a step that is not known.
     fn args_schema(&self, step: &str) -> Option<SchemaRef>;
 

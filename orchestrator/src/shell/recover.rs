@@ -133,7 +133,10 @@ impl Neuron {
             read => read?,
         };
         Ok(match read {
-            Standing::Open(created) => entry.normalise(&created.args).map_or(Ready::Unreadable, Ready::Now),
+            Standing::Open(created) => {
+                let args = self.0.registry.normalise(entry, &created.args);
+                args.map_or(Ready::Unreadable, Ready::Now)
+            }
             Standing::New | Standing::Ended(..) => Ready::Ended,
         })
     }

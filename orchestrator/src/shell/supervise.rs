@@ -89,15 +89,15 @@ async fn look(engine: &Arc<Engine>, errand: &Errand) -> Result<Standing, Error> 
     let read = tokio::task::spawn_blocking(move || standing(&ledger, &id)).await;
     let standing = read.map_err(|error| Error::new(ErrorKind::Io, error))??;
     if let Standing::Open(created) | Standing::Ended(created, _) = &standing {
-        same(errand, created)?;
+        same(engine, errand, created)?;
     }
     Ok(standing)
 }
 
-fn same(errand: &Errand, created: &Created) -> Result<(), Error> {
+fn same(engine: &Engine, errand: &Errand, created: &Created) -> Result<(), Error> {
     let Errand { entry, args, .. } = errand;
-    if created.name == entry.meta().name {
-        let by_present_types = || entry.identity(&created.args);
+    if entry.meta().is_called(&created.name) {
+        let by_present_types = || engine.registry.identity_of(entry, &created.args);
         if created.args == args.recorded || by_present_types().is_ok_and(|identity| identity == args.identity) {
             return Ok(());
         }
