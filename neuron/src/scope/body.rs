@@ -181,7 +181,16 @@ impl Scope {
         let today = content(&self.id, name, identity)?;
         let former = was.iter().map(|name| content(&self.id, name, identity));
         let former = former.collect::<Result<Vec<_>, _>>()?;
-        Ok(self.gate().claim(&today, &former))
+        let key = self.gate().claim(&today, &former);
+        if let Some(rehearsal) = self.runtime.rehearsal() {
+            rehearsal.called(&key, name);
+        }
+        Ok(key)
+    }
+
+    /// Whether the log says anything of a call, or of a package with this key.
+    pub fn is_on_log(&self, key: &str) -> bool {
+        self.gate().past.get(key).is_some()
     }
 
     /// A `once` call that is on the log, that the body has not asked for, and that may be what this step was: it has one

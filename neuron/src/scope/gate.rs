@@ -32,6 +32,8 @@ pub(super) struct Gate {
     unasked: BTreeMap<u64, Arc<str>>,
     /// The last `pos` of an answer that stood when the scope was opened.
     horizon: u64,
+    /// The `pos` of the last answer that was delivered.
+    pub(super) told: u64,
     /// How many of these were not delivered.
     undelivered: usize,
     /// Calls that were polled and whose answer was not delivered.
@@ -97,6 +99,7 @@ impl Gate {
             aliases,
             past,
             claimed: HashMap::new(),
+            told: 0,
             undelivered: unasked.len(),
             horizon: unasked.last_key_value().map_or(0, |(pos, _)| *pos),
             live: unasked.is_empty(),
@@ -196,6 +199,7 @@ impl Gate {
             };
             self.now = self.now.max(place.at);
             self.delivered.insert(key.clone());
+            self.told = self.told.max(pos);
             self.live |= pos >= self.horizon;
             let reordered = if pos <= self.horizon {
                 self.reordered(&key)
@@ -287,6 +291,21 @@ impl Gate {
         self.unasked
             .iter()
             .map(|(pos, key)| self.place(key.clone(), *pos))
+            .collect()
+    }
+
+    /// Recorded answers that were not asked for, and packages on the board that were not assigned: key, name, place.
+    pub(super) fn unclaimed(&self) -> Vec<(Arc<str>, String, u64)> {
+        let open = self
+            .past
+            .iter()
+            .filter(|(key, call)| call.assigned && call.answered().is_none() && !self.claimed.contains_key(*key));
+        let answered = self
+            .unasked()
+            .into_iter()
+            .map(|place| (place.key, place.name, place.pos));
+        answered
+            .chain(open.map(|(key, call)| (key.clone(), call.name.clone(), call.born)))
             .collect()
     }
 

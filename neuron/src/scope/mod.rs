@@ -14,6 +14,8 @@ mod inside;
 mod journal;
 mod memory;
 mod past;
+mod rehearsal;
+mod rehearse;
 mod runtime;
 
 pub use ask::{Answer, Ask};
@@ -28,4 +30,7 @@ pub use journal::{Burn, Committed, Journal, Record, Ruling, Then};
 pub use memory::MemoryJournal;
 pub(crate) use past::{Answer as Recorded, Known, undecodable};
 pub use past::{History, Past, Taken};
+pub(crate) use rehearsal::THREAD;
+pub use rehearsal::{Finding, Rehearsal};
+pub use rehearse::rehearse;
 pub use runtime::{Admission, Code, Fresh, Runtime, State, Stop};

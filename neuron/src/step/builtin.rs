@@ -9,12 +9,11 @@ use super::{
 use crate::{
     Error, Json, Payload, Result,
     def::{Ran, recorded},
-    scope::{Ask, Birth, Manner, Record, Recorded, Scope, Stop, Then, by_size, contain},
+    scope::{Ask, Birth, Manner, Record, Recorded, Scope, Stop, THREAD, Then, by_size, contain},
     vocabulary::step::{ThreadCompleted, ThreadFailed, ThreadStarted, TimerFired, TimerStarted},
 };
 
 const SLEEP: &str = "$sleep";
-const THREAD: &str = "$thread";
 
 /// A timer: its deadline is on the log before anybody waits for it.
 pub(super) fn timer(scope: &Arc<Scope>, time: Duration) -> Result<Ask, Error> {

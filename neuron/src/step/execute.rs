@@ -23,6 +23,9 @@ use crate::{
 /// A call of a step: identity now, work later. Direct calls and the rows of a plan are made here alike.
 pub(crate) fn ask(scope: &Arc<Scope>, entry: &'static Entry, args: Encoded) -> Result<Ask, Error> {
     let key = scope.claim_renamed(entry.meta().name, entry.meta().was, &args.identity)?;
+    if let Some(rehearsal) = scope.runtime().rehearsal().filter(|_| entry.meta().once) {
+        rehearsal.is_once(&key, entry.meta().was);
+    }
     let (home, id, birth) = (scope.clone(), key.clone(), scope.now());
     let start = move |held| -> BoxFuture<'static, ()> {
         let execution = Execution {

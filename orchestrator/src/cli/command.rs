@@ -20,6 +20,7 @@ use super::{
     order::{Order, Verb},
     outcome::{Exit, Failure, Outcome},
     place,
+    replay::Replay,
     runs::Runs,
     schema::Schema,
     show::Show,
@@ -87,6 +88,9 @@ pub enum Command {
     Resume(Order),
     /// Stop a run or one package for good
     Cancel(Order),
+    /// What this program's code would do with a run that is recorded: would it go on, or run something again, hold or fail
+    /// to read something? A dry run: nothing is appended, no step runs. Ends with 0 only if all go on
+    Replay(Replay),
     /// Who handles messages, and how far they came
     Consumers(Consumers),
     /// One consumer: its setup, what it tries again, what it laid aside
@@ -178,6 +182,7 @@ impl Command {
             Self::Cost(it) => it.run(&ledger, console),
             Self::Waiting(it) => it.run(&ledger, console),
             Self::Resolve(it) => it.run(&ledger, console),
+            Self::Replay(it) => it.run(&ledger, console),
             Self::Consumers(it) => it.run(&ledger, console),
             Self::Consumer(it) => it.run(&ledger, console),
             Self::Redrive(it) => it.run(&ledger, console),

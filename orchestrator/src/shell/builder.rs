@@ -237,6 +237,11 @@ impl Builder {
         self
     }
 
+    /// The values that its steps and agents reach by type.
+    pub(crate) fn shared(&self) -> scope::State {
+        self.state.clone()
+    }
+
     /// What the program knows by name, and how it reads what was recorded.
     pub(crate) fn code(&mut self) -> Result<(Registry, Upcasters), Error> {
         if let Some(mistake) = self.mistake.take() {
