@@ -248,12 +248,8 @@ mod renamed {
 
     /// It was `note`, and `scribble` in between.
     #[step(was = "note", was = "scribble")]
-    pub(super) async fn jot(cx: &Cx, test: String, what: String) -> Result<String> {
+    pub(super) async fn jot(_cx: &Cx, test: String, what: String) -> Result<String> {
         SEEN.note(format!("{test}: jot {what}"));
-        below(cx, test, what).await
-    }
-
-    async fn below(_cx: &Cx, _test: String, what: String) -> Result<String> {
         Ok(what)
     }
 

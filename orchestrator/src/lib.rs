@@ -12,6 +12,7 @@
 
 pub mod account;
 pub mod board;
+pub mod builds;
 pub mod clearance;
 pub mod cli;
 pub mod fact;

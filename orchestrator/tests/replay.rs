@@ -152,7 +152,7 @@ version!(typed, |cx| {
 });
 version!(foreign, |cx| {
     say(cx, "a").await?;
-    tokio::time::sleep(Duration::from_secs(3_600)).await;
+    tokio::time::sleep(Duration::from_hours(1)).await;
     say(cx, "b").await?;
     Ok(1)
 });
@@ -203,7 +203,7 @@ async fn replayed(code: Builder, did: &Arc<Did>, store: &Memory) -> Replayed {
     assert_eq!(all(&neuron), before, "nothing is appended");
     assert_eq!(did.take(), [""; 0], "and no step runs");
     let open = neuron.replay_open().await.unwrap();
-    assert_eq!(open, [told.clone()], "of all open runs the same is told");
+    assert_eq!(open, std::slice::from_ref(&told), "of all open runs the same is told");
     told
 }
 

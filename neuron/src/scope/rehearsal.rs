@@ -130,7 +130,7 @@ impl Rehearsal {
     }
 
     pub(crate) fn called(&self, key: &Arc<str>, name: &str) {
-        self.notes().calls.entry(key.clone()).or_default().name = name.to_owned();
+        name.clone_into(&mut self.notes().calls.entry(key.clone()).or_default().name);
     }
 
     pub(crate) fn is_once(&self, key: &Arc<str>, was: &'static [&'static str]) {

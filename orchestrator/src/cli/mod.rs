@@ -32,6 +32,7 @@
 
 mod artifact;
 mod board;
+mod builds;
 mod causes;
 mod command;
 mod console;
@@ -71,6 +72,7 @@ use crate::shell::Builder;
 
 pub use artifact::{Artifacts, Cat};
 pub use board::Board;
+pub use builds::Builds;
 pub use causes::Causes;
 pub use command::{Color, Command, Options};
 pub use console::Console;

@@ -136,7 +136,17 @@ impl Builder {
         self
     }
 
-    /// What the log calls this program; the name of its file unless said otherwise.
+    /// What the log calls this program: the build that its runs name, and that orders about builds are given for (`neuron
+    /// builds`). The name of its file unless said otherwise, which tells no two versions apart; say the version, and what
+    /// your pipeline knows beside it:
+    ///
+    /// ```
+    /// # use orchestrator::prelude::*;
+    /// let commit = option_env!("GIT_COMMIT").unwrap_or("unknown");
+    /// let build = format!("{} {} ({commit})", env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    /// let builder = Neuron::builder().build(build);
+    /// # drop(builder);
+    /// ```
     #[must_use]
     pub fn build(mut self, build: impl Into<String>) -> Self {
         self.build = Some(build.into());

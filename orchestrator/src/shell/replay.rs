@@ -121,6 +121,9 @@ pub(crate) struct Replay {
     at: Millis,
 }
 
+/// What the bodies have assigned, each with the body that did.
+type Assigned = Arc<Mutex<Vec<(Arc<Body>, Laid)>>>;
+
 /// A body that is to be driven.
 struct Driven {
     id: String,
@@ -249,7 +252,7 @@ impl Replay {
         }) = bodies.pop_front()
         {
             let rehearsal = Rehearsal::new(self.upcasters.clone(), self.at);
-            let laid = Arc::new(Mutex::new(Vec::new()));
+            let laid = Assigned::default();
             let runtime = self.runtime(&rehearsal, past, within, &laid)?;
             for finding in rehearse(&runtime, &rehearsal, &id, birth, body).await {
                 told.found(token.as_deref(), &finding);
@@ -267,7 +270,7 @@ impl Replay {
         rehearsal: &Arc<Rehearsal>,
         past: Vec<Topic>,
         within: Option<Key>,
-        laid: &Arc<Mutex<Vec<(Arc<Body>, Laid)>>>,
+        laid: &Assigned,
     ) -> Result<Arc<Runtime>, Error> {
         let mut state = self.state.clone();
         let (laid, notes) = (laid.clone(), rehearsal.clone());

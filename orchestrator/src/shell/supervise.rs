@@ -9,6 +9,8 @@ use neuron::{
     vocabulary::{Message as _, orchestration::OrchestrationCreated},
 };
 
+use crate::builds::Builds;
+
 use super::{
     driver::Driver,
     engine::{Engine, conflict, fingerprint},
@@ -68,7 +70,13 @@ pub(crate) async fn supervise(engine: &Arc<Engine>, errand: Errand) -> End {
                 engine.ownership.release(&name).await?;
                 return end;
             }
-            Standing::Open(created) => return Driver::resume(engine, &errand, claim, *created).await?.drive().await,
+            Standing::Open(created) => {
+                if let Err(refused) = Builds::of(&engine.ledger)?.takes_up(&engine.build, &created.build) {
+                    engine.ownership.release(&name).await?;
+                    return Err(refused);
+                }
+                return Driver::resume(engine, &errand, claim, *created).await?.drive().await;
+            }
             Standing::New => {}
         }
         match create(engine, &errand, &claim).await {
@@ -78,7 +86,12 @@ pub(crate) async fn supervise(engine: &Arc<Engine>, errand: Errand) -> End {
                 claimed = Some(claim);
                 standing = look(engine, &errand).await?;
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                if error.kind() == ErrorKind::Denied {
+                    engine.ownership.release(&name).await?;
+                }
+                return Err(error);
+            }
         }
     }
 }
@@ -106,6 +119,8 @@ fn same(engine: &Engine, errand: &Errand, created: &Created) -> Result<(), Error
 }
 
 async fn create(engine: &Arc<Engine>, errand: &Errand, claim: &Claimed) -> Result<neuron::Receipt, Error> {
+    let builds = Builds::of(&engine.ledger)?;
+    builds.begins(&engine.build)?;
     let topic = catalog::lifecycle(&errand.id);
     let recorded = errand.args.recorded.clone();
     let is_large = recorded.len() > limits::INLINE_VALUE_BYTES_MAX;
@@ -121,6 +136,8 @@ async fn create(engine: &Arc<Engine>, errand: &Errand, claim: &Claimed) -> Resul
     }
     let append = Append::of([draft])
         .expect(Expectation::Head(topic, 0))
+        // An order that is given meanwhile is obeyed.
+        .expect(Expectation::Head(catalog::builds(), builds.head()))
         .owner(&claim.name, claim.epoch);
     let receipts = engine.ledger.append(append).await?;
     let first = receipts.into_iter().next();
