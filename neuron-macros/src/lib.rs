@@ -49,6 +49,7 @@ use proc_macro::TokenStream;
 /// | option | says |
 /// |---|---|
 /// | `name = "…"` | the name on the log and as a tool, instead of that of the function |
+/// | `was = "…"` | a name it had before: what was recorded under it is found by this code; may be repeated |
 /// | `uses("net")`, `uses("gpu", 2)` | a resource it shares, and how much of it; may be repeated |
 /// | `owns("index.db")` | a resource it needs for itself; may be repeated |
 /// | `estimate(tokens = 2000, seconds = 30, tool_calls = 1)` | what it is expected to burn |
@@ -83,7 +84,7 @@ pub fn step(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// # Accepts
 ///
 /// The functions that [`macro@step`] accepts. Options: `plan = path` (a `#[plan]` with the same parameters and output,
-/// which is what the agent declares before it runs; whether they fit is checked at compile time), `name`, `uses`,
+/// which is what the agent declares before it runs; whether they fit is checked at compile time), `name`, `was`, `uses`,
 /// `owns`, `estimate`, `crate`, written as for a step.
 ///
 /// # Refuses
@@ -107,7 +108,7 @@ pub fn agent(arguments: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// # Accepts
 ///
-/// The functions that [`macro@step`] accepts, with `board: &Board` first. Options: `name` and `crate`.
+/// The functions that [`macro@step`] accepts, with `board: &Board` first. Options: `name`, `was` and `crate`.
 ///
 /// # Refuses
 ///
@@ -129,7 +130,7 @@ pub fn orchestrator(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// # Accepts
 ///
 /// A free function that takes `plan: &Plan` first, then at most eight owned, named parameters (`Node<T>` for a value
-/// that need not exist yet, `T` for one that must), and returns a `Node`. Options: `name` and `crate`, written as for
+/// that need not exist yet, `T` for one that must), and returns a `Node`. Options: `name`, `was` and `crate`, written as for
 /// [`macro@step`].
 ///
 /// # Refuses

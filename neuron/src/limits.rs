@@ -154,6 +154,9 @@ pub const BACKOFF_MAX: Duration = Duration::from_mins(1);
 pub const LONE_DEPTH_MAX: usize = 8;
 /// Polls of a body that keeps waking itself before other tasks get a turn.
 pub const BODY_POLLS_MAX: u32 = 128;
+/// Turns that a body is given when it is only rehearsed: one that still wakes itself after them awaits what is not on the
+/// log, and is told so.
+pub const REHEARSAL_TURNS_MAX: u64 = 20_000;
 /// Depth of JSON, written or read: as deep as `serde_json` decodes, and far from exhausting the stack.
 pub const JSON_DEPTH_MAX: usize = 127;
 /// Bytes of the filter of a wait, which stands on the log and is compared with each envelope of its topics.

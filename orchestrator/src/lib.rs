@@ -12,6 +12,7 @@
 
 pub mod account;
 pub mod board;
+pub mod builds;
 pub mod clearance;
 pub mod cli;
 pub mod fact;
@@ -24,7 +25,9 @@ mod shell;
 pub mod waiting;
 
 pub use neuron;
-pub use shell::{Assign, Board, Builder, Neuron, Package, Recovered, Run, Running, Target, Work, order};
+pub use shell::{
+    Assign, Board, Builder, Found, Neuron, Outlook, Package, Recovered, Replayed, Run, Running, Target, Work, order,
+};
 
 /// The program of the README compiles.
 #[cfg(doctest)]

@@ -7,7 +7,7 @@ use neuron::{
     ledger::{ArtifactSettled, ArtifactSuperseded, HeaderInjected},
     ownership::{LeaseClaimed, LeaseReleased},
     store::Select,
-    vocabulary::{Message, clearance, consumer, control, orchestration, step},
+    vocabulary::{Message, build, clearance, consumer, control, orchestration, step},
 };
 use schemars::JsonSchema;
 
@@ -64,6 +64,7 @@ fn every_type_of_the_vocabulary_is_in_the_catalogue_and_no_other() {
         consumer::TYPES,
         control::TYPES,
         step::TYPES,
+        build::TYPES,
     ];
     let code: BTreeSet<String> = modules
         .into_iter()
@@ -167,6 +168,10 @@ fn the_catalogue_names_every_field_of_every_payload() {
         step::ReplayReordered,
         step::ReplayOnceChanged,
         step::ReplayUnrecorded,
+        build::BuildPinned,
+        build::BuildDrained,
+        build::BuildRetired,
+        build::BuildReleased,
     ];
 }
 

@@ -106,6 +106,7 @@ fn meta(model: &Definition) -> TokenStream {
 
 fn options(model: &Definition) -> TokenStream {
     let Options {
+        was,
         uses,
         owns,
         estimate,
@@ -118,6 +119,7 @@ fn options(model: &Definition) -> TokenStream {
         ..
     } = &model.options;
     let runtime = &model.runtime;
+    let was = parts::was(was);
     let shared = uses.iter().map(|(resource, count)| quote!((#resource, #count)));
     let uses = (!uses.is_empty()).then(|| quote!(.uses(&[#(#shared),*])));
     let owns = (!owns.is_empty()).then(|| quote!(.owns(&[#(#owns),*])));
@@ -136,7 +138,7 @@ fn options(model: &Definition) -> TokenStream {
     let plan = plan
         .as_ref()
         .map(|plan| quote!(.plan(|__inputs| #runtime::__private::outline::<__Neuron, _, _>(#plan, __inputs))));
-    quote!(#uses #owns #estimate #retry #timeout #once #share #resolve #plan)
+    quote!(#was #uses #owns #estimate #retry #timeout #once #share #resolve #plan)
 }
 
 /// The tuple of the parameter types. It is placed where the compiler shall point if one of them cannot be logged: at the

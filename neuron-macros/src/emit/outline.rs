@@ -13,10 +13,11 @@ pub(crate) fn outline(model: &Outline) -> TokenStream {
         function,
         conditions,
         name,
+        was,
         ..
     } = model;
     let (ident, doc) = (&function.sig.ident, parts::doc(&model.doc));
-    let parameters = parts::parameters(runtime, &model.parameters);
+    let (parameters, was) = (parts::parameters(runtime, &model.parameters), parts::was(was));
     let deprecated = function.attrs.iter().any(|attr| attr.path().is_ident("deprecated"));
     let quiet = deprecated.then(|| quote!(#[allow(deprecated)]));
     quote! {
@@ -28,7 +29,7 @@ pub(crate) fn outline(model: &Outline) -> TokenStream {
                 #runtime::__private::PlanEntry::new(
                     #name, #doc, ::core::file!(), ::core::line!(), #parameters,
                     || #runtime::__private::type_of(&#ident)
-                )
+                ) #was
             }
         };
     }

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::Path;
+use syn::{LitStr, Path};
 
 use crate::lower::{Doc, Parameter};
 
@@ -15,6 +15,11 @@ pub(super) fn doc(doc: &Doc) -> TokenStream {
             quote!(::core::concat!(#first #(, "\n", #rest)*))
         }
     }
+}
+
+/// The former names, as the method that takes them; nothing if there are none.
+pub(super) fn was(was: &[LitStr]) -> Option<TokenStream> {
+    (!was.is_empty()).then(|| quote!(.was(&[#(#was),*])))
 }
 
 /// The parameters as an expression of type `&'static [Param]`.

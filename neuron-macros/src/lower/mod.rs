@@ -34,6 +34,7 @@ pub(crate) fn definition(
     let mut options = options::lower(kind, arguments, errors);
     attributes::refuse_a_second_kind(kind, &function.attrs, errors);
     let name = name::of(&function.sig.ident, options.name.as_ref(), kind, errors);
+    name::refuse_was(&options.was, &name, kind, errors);
     let signature = signature::lower(kind, function, errors);
     let runtime = name::runtime(options.runtime.take(), found, errors);
     let mut signature = signature?;
@@ -70,6 +71,7 @@ pub(crate) fn outline(
     let mut options = options::lower(Kind::Plan, arguments, errors);
     attributes::refuse_a_second_kind(Kind::Plan, &function.attrs, errors);
     let name = name::of(&function.sig.ident, options.name.as_ref(), Kind::Plan, errors);
+    name::refuse_was(&options.was, &name, Kind::Plan, errors);
     let signature = signature::lower(Kind::Plan, &function, errors);
     let runtime = name::runtime(options.runtime.take(), found, errors);
     function.strip_parameter_docs();
@@ -77,6 +79,7 @@ pub(crate) fn outline(
         runtime: runtime?,
         conditions: attributes::conditions(&function.attrs),
         name,
+        was: options.was,
         doc: Doc::of(&function.attrs),
         parameters: signature?.parameters,
         function,

@@ -37,6 +37,8 @@ pub(crate) struct Outline {
     /// Attributes that decide whether the function exists at all.
     pub(crate) conditions: Vec<Attribute>,
     pub(crate) name: String,
+    /// The names it had before.
+    pub(crate) was: Vec<LitStr>,
     pub(crate) doc: Doc,
     pub(crate) parameters: Vec<Parameter>,
 }
@@ -72,6 +74,8 @@ pub(crate) enum Output {
 #[derive(Default)]
 pub(crate) struct Options {
     pub(crate) name: Option<LitStr>,
+    /// The names it had before.
+    pub(crate) was: Vec<LitStr>,
     pub(crate) runtime: Option<Path>,
     pub(crate) uses: Vec<(LitStr, u32)>,
     pub(crate) owns: Vec<LitStr>,

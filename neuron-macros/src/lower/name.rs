@@ -28,6 +28,24 @@ pub(super) fn of(ident: &Ident, given: Option<&LitStr>, kind: Kind, errors: &mut
     }
 }
 
+/// Notes the former names that are none, that are the present one, or that are given twice.
+pub(super) fn refuse_was(was: &[LitStr], name: &str, kind: Kind, errors: &mut Errors) {
+    for (at, text) in was.iter().enumerate() {
+        let former = text.value();
+        if !legal(&former) {
+            errors.on(text, format!("`{former}` was never a name; {}", rule(kind)));
+        } else if former == name {
+            let message = format!(
+                "{} is called `{name}` now; `was` takes the names it had before",
+                kind.a()
+            );
+            errors.on(text, message);
+        } else if was.iter().take(at).any(|earlier| earlier.value() == former) {
+            errors.on(text, format!("the former name `{former}` is given twice"));
+        }
+    }
+}
+
 /// The runtime named by the attribute, else the one the manifest names.
 pub(super) fn runtime(given: Option<Path>, found: Result<Path, &'static str>, errors: &mut Errors) -> Option<Path> {
     match given.map_or(found, Ok) {

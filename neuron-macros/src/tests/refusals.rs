@@ -33,7 +33,7 @@ fn check(cases: &[(&str, &str, &str, &str)]) {
 
 const PLAIN: &str = "async fn fetch(cx: &Cx, url: Url) -> Result<Page> { get(url).await }";
 
-const STEP_TAKES: &str = "a step takes `name`, `uses`, `owns`, `estimate`, `retry`, `timeout`, `once`, `share`, \
+const STEP_TAKES: &str = "a step takes `name`, `was`, `uses`, `owns`, `estimate`, `retry`, `timeout`, `once`, `share`, \
                           `resolve`, `ignore`, `crate`";
 
 #[test]
@@ -359,8 +359,8 @@ fn an_output_that_cannot_stand_on_the_log_is_refused() {
 #[test]
 fn an_option_that_is_not_there_is_refused_with_those_that_are() {
     let elsewhere = |name: &str, home: &str, takes: &str| format!("`{name}` belongs on {home}; {takes}");
-    let agent = "an agent takes `name`, `plan`, `uses`, `owns`, `estimate`, `crate`";
-    let orchestrator = "an orchestrator takes `name`, `crate`";
+    let agent = "an agent takes `name`, `was`, `plan`, `uses`, `owns`, `estimate`, `crate`";
+    let orchestrator = "an orchestrator takes `name`, `was`, `crate`";
     check(&[
         (
             "step",
@@ -372,7 +372,7 @@ fn an_option_that_is_not_there_is_refused_with_those_that_are() {
             "plan",
             "url",
             "fn outline(plan: &Plan) -> Node<A> { a() }",
-            "there is no option `url`; a plan takes `name`, `crate`",
+            "there is no option `url`; a plan takes `name`, `was`, `crate`",
         ),
         (
             "step",
@@ -560,6 +560,42 @@ fn an_argument_that_does_not_parse_is_refused_and_the_next_one_is_read() {
             [message, "`once` is written `once`, without a value"]
         );
     }
+}
+
+#[test]
+fn a_former_name_is_another_one_legal_and_given_once() {
+    check(&[
+        (
+            "step",
+            "was = \"fetch\"",
+            PLAIN,
+            "a step is called `fetch` now; `was` takes the names it had before",
+        ),
+        (
+            "agent",
+            "was = \"get page\"",
+            PLAIN,
+            "`get page` was never a name; the name of an agent is 1 to 64 of `A-Z a-z 0-9 _ -`",
+        ),
+        (
+            "step",
+            "was = \"get\", was = \"load\", was = \"get\"",
+            PLAIN,
+            "the former name `get` is given twice",
+        ),
+        (
+            "step",
+            "was",
+            PLAIN,
+            "`was` is written `was = \"…\"`, the name it had before",
+        ),
+        (
+            "plan",
+            "was = \"outline\"",
+            "fn outline(plan: &Plan) -> Node<Page> { plan.step(fetch, ()) }",
+            "a plan is called `outline` now; `was` takes the names it had before",
+        ),
+    ]);
 }
 
 #[test]

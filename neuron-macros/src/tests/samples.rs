@@ -68,6 +68,13 @@ pub(super) const SAMPLES: &[Sample] = &[
         async fn wait(cx: &Cx) -> Result<()> { Ok(()) }",
     ),
     sample(
+        "a_step_that_had_other_names",
+        "step",
+        r#"was = "get_page", was = "load-page", retry(2)"#,
+        "
+        async fn fetch(cx: &Cx, url: Url) -> Result<Page> { get(url).await }",
+    ),
+    sample(
         "documented_parameters",
         "step",
         "",
@@ -200,5 +207,11 @@ pub(super) const SAMPLES: &[Sample] = &[
         #[cfg(feature = \"short\")]
         #[deprecated]
         fn outline(plan: &Plan) -> Node<Summary> { plan.step(summarise, ()) }",
+    ),
+    sample(
+        "a_plan_that_had_another_name",
+        "plan",
+        r#"was = "sketch""#,
+        "fn outline(plan: &Plan) -> Node<Summary> { plan.step(summarise, ()) }",
     ),
 ];

@@ -6,6 +6,7 @@ use crate::{
     store::Select,
     vocabulary::{
         Message as _,
+        orchestration::PackageAssigned,
         step::{EmitCompleted, StepArtifact},
     },
 };
@@ -44,7 +45,10 @@ fn add(ledger: &Ledger, history: &mut History, envelope: &Envelope) -> Result<()
         return Ok(());
     };
     let artifacts = &envelope.body.artifacts;
-    let beside = if envelope.body.kind == StepArtifact::TYPE {
+    let beside = if envelope.body.kind == PackageAssigned::TYPE {
+        // Its arguments are those that the body gives it again.
+        None
+    } else if envelope.body.kind == StepArtifact::TYPE {
         let kept = artifacts.first().and_then(|kept| kept.hash);
         kept.map(|hash| Json::of(&hash))
     } else if envelope.body.kind == EmitCompleted::TYPE {

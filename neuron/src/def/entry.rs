@@ -3,11 +3,12 @@ use std::{any::TypeId, sync::Arc};
 use futures::future::BoxFuture;
 
 use super::{
-    Context as _, Def, Encoded, Form, Meta, Ran, Resolver, Run, args, definition::normalise, form_of, recorded,
+    Context as _, Def, Encoded, Form, Meta, Payload, Ran, Resolver, Run, args, definition::normalise, form_of,
+    recorded, schema_ref,
 };
 use crate::{
-    Error, ErrorKind, Json, Result,
-    scope::{Journal, Scope, Taken},
+    Error, Json, Result,
+    scope::{Journal, Scope, Taken, undecodable},
     secret::unread,
 };
 
@@ -88,23 +89,9 @@ impl Entry {
         (self.check)(output)
     }
 
-    /// A recorded output as the present type; an upcaster is asked only where the recorded value does not decode.
+    /// A recorded output as the present type.
     pub(crate) fn present<D: Def>(&self, taken: Taken, journal: &dyn Journal) -> Result<D::Output, Error> {
-        let (json, from) = (taken.json.clone(), taken.schema);
-        let failed = match taken.decode() {
-            Ok(output) => return Ok(output),
-            Err(error) => error,
-        };
-        let present = self.form().output_schema();
-        let upcast = match from {
-            Some(from) if from != present => journal.upcast(json, from, present).and_then(|json| json.decode()),
-            _ => Err(failed),
-        };
-        upcast.map_err(|error| {
-            let name = self.meta.name;
-            let message = format!("the recorded output of `{name}` does not decode as the present type: {error}");
-            Error::new(ErrorKind::ReplayDecode, message)
-        })
+        present(self.meta.name, taken, journal)
     }
 
     /// This step as the one that finds out about another.
@@ -122,4 +109,24 @@ impl Entry {
         let fits = |step: &Resolver| (step.args)() == (self.args)() && (step.output)() == (self.found)();
         self.meta.resolve.as_ref().is_none_or(fits)
     }
+}
+
+/// A recorded answer of `name` as the present type; an upcaster is asked only where the recorded value does not decode.
+///
+/// # Errors
+/// [`ErrorKind::ReplayDecode`](crate::ErrorKind::ReplayDecode) naming what was recorded and the present type.
+pub fn present<T: Payload>(name: &str, taken: Taken, journal: &dyn Journal) -> Result<T, Error> {
+    let (json, from) = (taken.json.clone(), taken.schema);
+    let failed = match taken.decode() {
+        Ok(output) => return Ok(output),
+        Err(error) => error,
+    };
+    let present = schema_ref::<T>();
+    let upcast = match from {
+        Some(from) if from != present => journal
+            .upcast(json.clone(), from, present)
+            .and_then(|json| json.decode()),
+        _ => Err(failed),
+    };
+    upcast.map_err(|error| undecodable::<T>(name, &json, &error))
 }

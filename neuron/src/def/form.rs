@@ -4,11 +4,12 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
+use schemars::JsonSchema;
 use serde_json::{Map, Value, json};
 
 use super::{
     Param,
-    sets::{holds_set, sort},
+    sets::{holds_set, schema_of, sort},
 };
 use crate::{Digest, Error, Json, Result, SCHEMA_CONTEXT, SchemaRef};
 
@@ -118,6 +119,11 @@ fn object_schema(params: &[Param], schemas: Vec<Value>) -> Value {
         schema["$defs"] = Value::Object(definitions);
     }
     schema
+}
+
+/// What tells the form of a type from others on the log: what stands as `outputSchema` beside an output of this type.
+pub fn schema_ref<T: JsonSchema>() -> SchemaRef {
+    reference(&schema_of::<T>())
 }
 
 /// The hash of a schema without what only explains it, so that a doc comment changes nothing.

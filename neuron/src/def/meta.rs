@@ -18,6 +18,8 @@ pub struct Meta {
     pub kind: &'static str,
     /// The name on the log and of the tool.
     pub name: &'static str,
+    /// The names it had before: what was recorded under them is its own.
+    pub was: &'static [&'static str],
     /// The doc comment.
     pub doc: &'static str,
     /// Where it is written.
@@ -111,6 +113,7 @@ impl Meta {
         Self {
             kind,
             name,
+            was: &[],
             doc,
             file,
             line,
@@ -132,6 +135,23 @@ impl Meta {
     #[must_use]
     pub const fn name(self, name: &'static str) -> Self {
         Self { name, ..self }
+    }
+
+    /// The names it had before.
+    #[must_use]
+    pub const fn was(self, was: &'static [&'static str]) -> Self {
+        Self { was, ..self }
+    }
+
+    /// Whether this is its name, or one that it had before.
+    ///
+    /// ```
+    /// # use neuron::def::Meta;
+    /// let fetch = Meta::new("step", "fetch", "", "pages.rs", 1, &[]).was(&["get_page"]);
+    /// assert!(fetch.is_called("fetch") && fetch.is_called("get_page") && !fetch.is_called("get"));
+    /// ```
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.was.contains(&name)
     }
 
     /// Resources that are shared or counted, with how many of each.

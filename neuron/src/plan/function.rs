@@ -139,6 +139,7 @@ where
 #[derive(Debug)]
 pub struct PlanEntry {
     name: &'static str,
+    was: &'static [&'static str],
     doc: &'static str,
     file: &'static str,
     line: u32,
@@ -160,12 +161,24 @@ impl PlanEntry {
     ) -> Self {
         Self {
             name,
+            was: &[],
             doc,
             file,
             line,
             params,
             function,
         }
+    }
+
+    /// The names it had before.
+    #[must_use]
+    pub const fn was(self, was: &'static [&'static str]) -> Self {
+        Self { was, ..self }
+    }
+
+    /// The names it had before: what was recorded under them is its own.
+    pub fn former_names(&self) -> &'static [&'static str] {
+        self.was
     }
 
     /// The function's name.

@@ -9,7 +9,7 @@ use std::{
 
 use futures::future::BoxFuture;
 
-use super::{Scope, Start, Taken};
+use super::{Scope, Start, Stop, Taken, undecodable};
 use crate::{Error, Payload, Result};
 
 /// A call without its types: it has its identity already, and it runs when it is polled. Dropping it lets go of it.
@@ -67,6 +67,11 @@ impl Ask {
     /// Its key.
     pub fn key(&self) -> &Arc<str> {
         &self.key
+    }
+
+    /// Drives its body no further, because of what its answer is: a person has to look.
+    pub fn hold(&self, error: Error) {
+        self.scope.runtime().stop(Stop::Held(error));
     }
 
     /// The scope of the body that made it.
@@ -139,12 +144,29 @@ impl<T> Answer<'_, T> {
     }
 }
 
+/// The answer as the present type. One that does not decode is no failure of the call: the body is held, not told.
+fn told<T: Payload>(ask: &Ask, taken: Taken) -> Poll<Result<T, Error>> {
+    let recorded = taken.json.clone();
+    match taken.decode() {
+        Ok(value) => Poll::Ready(Ok(value)),
+        Err(why) => {
+            let name = ask.scope.known(&ask.key, |call| call.name.clone());
+            ask.hold(undecodable::<T>(&name, &recorded, &why));
+            Poll::Pending
+        }
+    }
+}
+
 impl<T: Payload> Future for Answer<'_, T> {
     type Output = Result<T, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match &mut self.from {
-            Source::Ask(ask) => Pin::new(ask).poll(cx).map(|taken| taken.and_then(Taken::decode)),
+            Source::Ask(ask) => match Pin::new(&mut *ask).poll(cx) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+                Poll::Ready(Ok(taken)) => told(ask, taken),
+            },
             Source::Work(work) => work.as_mut().poll(cx),
             Source::Never(error) => Poll::Ready(Err(error.clone())),
         }

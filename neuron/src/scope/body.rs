@@ -179,13 +179,37 @@ impl Scope {
     /// # Errors
     /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the name has no canonical form.
     pub fn claim(&self, name: &str, identity: &Json) -> Result<Arc<str>, Error> {
-        let content = content(&self.id, name, identity)?;
-        Ok(self.gate().claim(&content))
+        self.claim_renamed(name, &[], identity)
     }
 
-    /// A `once` call of this name that is on the log and that the body has not asked for.
-    pub(crate) fn unclaimed_once(&self, name: &str) -> Option<Arc<str>> {
-        self.gate().unclaimed_once(name, self.floor)
+    /// As [`claim`](Self::claim), for what had other names before: a call that was recorded under one of them keeps its
+    /// recorded key.
+    ///
+    /// # Errors
+    /// As [`claim`](Self::claim).
+    pub fn claim_renamed(&self, name: &str, was: &[&str], identity: &Json) -> Result<Arc<str>, Error> {
+        let today = content(&self.id, name, identity)?;
+        let former = was.iter().map(|name| content(&self.id, name, identity));
+        let former = former.collect::<Result<Vec<_>, _>>()?;
+        let key = self.gate().claim(&today, &former);
+        if let Some(rehearsal) = self.runtime.rehearsal() {
+            rehearsal.called(&key, name);
+        }
+        Ok(key)
+    }
+
+    /// Whether the log says anything of a call, or of a package with this key.
+    pub fn is_on_log(&self, key: &str) -> bool {
+        self.gate().past.get(key).is_some()
+    }
+
+    /// A `once` call that is on the log, that the body has not asked for, and that may be what this step was: it has one
+    /// of its names, or a name that no step has today.
+    pub(crate) fn unclaimed_once(&self, name: &str, was: &[&str]) -> Option<Arc<str>> {
+        let code = self.runtime.code.as_ref();
+        let is_gone = |name: &str| code.is_some_and(|code| code.present_name(name).is_none());
+        let may_be = |known: &str| known == name || was.contains(&known) || is_gone(known);
+        self.gate().unclaimed_once(may_be, self.floor)
     }
 
     pub(super) fn lone(&self) -> MutexGuard<'_, Option<BoxFuture<'static, ()>>> {

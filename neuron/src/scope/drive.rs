@@ -157,6 +157,9 @@ pub async fn contain<T>(
         Ok(driven) => driven,
         Err(panic) => {
             scope.settle().await;
+            if let Some(rehearsal) = scope.runtime.rehearsal() {
+                scope.stands(rehearsal, true);
+            }
             Ok(Err(panicked(panic.as_ref())))
         }
     }

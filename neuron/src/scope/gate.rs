@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
-    identity::aliases,
+    identity::Aliases,
     journal::Committed,
     past::{Answer, Known, Past, Taken},
     runtime::Runtime,
@@ -25,13 +25,15 @@ pub(super) struct Gate {
     pub(super) now: Millis,
     /// How often each content was called.
     counts: HashMap<String, u64>,
-    aliases: HashMap<String, Vec<Arc<str>>>,
+    aliases: Aliases,
     /// Calls that were made, numbered from 1 in the order of the program.
     claimed: HashMap<Arc<str>, u64>,
     /// Recorded answers that were not asked for, by `pos`.
     unasked: BTreeMap<u64, Arc<str>>,
     /// The last `pos` of an answer that stood when the scope was opened.
     horizon: u64,
+    /// The `pos` of the last answer that was delivered.
+    pub(super) told: u64,
     /// How many of these were not delivered.
     undelivered: usize,
     /// Calls that were polled and whose answer was not delivered.
@@ -88,7 +90,7 @@ impl Gate {
             .iter()
             .filter_map(|(key, call)| Some((call.answered()?.pos, key.clone())));
         let unasked: BTreeMap<_, _> = answers.collect();
-        let aliases = aliases(scope, &past, runtime);
+        let aliases = Aliases::new(scope, &past, runtime);
         let mut past = past;
         past.forget_args();
         Self {
@@ -97,6 +99,7 @@ impl Gate {
             aliases,
             past,
             claimed: HashMap::new(),
+            told: 0,
             undelivered: unasked.len(),
             horizon: unasked.last_key_value().map_or(0, |(pos, _)| *pos),
             live: unasked.is_empty(),
@@ -113,12 +116,12 @@ impl Gate {
     }
 
     /// The key of a call that is made now. Its occurrence is taken in the order of the program, not of polling.
-    pub(super) fn claim(&mut self, content: &str) -> Arc<str> {
+    /// `former` is what its content was under the names that it had before.
+    pub(super) fn claim(&mut self, content: &str, former: &[String]) -> Arc<str> {
         let count = self.counts.entry(content.to_owned()).or_insert(0);
         *count += 1;
-        let nth = usize::try_from(*count - 1).unwrap_or(usize::MAX);
-        let known = self.aliases.get(content).and_then(|keys| keys.get(nth));
-        let key = known.cloned().unwrap_or_else(|| format!("{content}#{count}").into());
+        let known = self.aliases.find(content, former, *count, &self.past);
+        let key = known.unwrap_or_else(|| format!("{content}#{count}").into());
         if let Some(place) = self.past.get(&key).and_then(Known::answered) {
             self.unasked.remove(&place.pos);
         }
@@ -127,11 +130,11 @@ impl Gate {
         key
     }
 
-    /// The oldest `once` call of a name after `floor` that is on the log and was not made.
-    pub(super) fn unclaimed_once(&self, name: &str, floor: u64) -> Option<Arc<str>> {
+    /// The oldest `once` call after `floor` that is on the log under one of these names and was not made.
+    pub(super) fn unclaimed_once(&self, is_named: impl Fn(&str) -> bool, floor: u64) -> Option<Arc<str>> {
         let since = |call: &Known| call.answered().map_or(0, |place| place.pos).max(call.born);
         let unclaimed = |key: &Arc<str>, call: &Known| {
-            call.once && call.name == name && since(call) > floor && !self.claimed.contains_key(key)
+            call.once && is_named(&call.name) && since(call) > floor && !self.claimed.contains_key(key)
         };
         let found = self.past.iter().filter(|(key, call)| unclaimed(key, call));
         found.min_by_key(|(_, call)| since(call)).map(|(key, _)| key.clone())
@@ -196,6 +199,7 @@ impl Gate {
             };
             self.now = self.now.max(place.at);
             self.delivered.insert(key.clone());
+            self.told = self.told.max(pos);
             self.live |= pos >= self.horizon;
             let reordered = if pos <= self.horizon {
                 self.reordered(&key)
@@ -287,6 +291,21 @@ impl Gate {
         self.unasked
             .iter()
             .map(|(pos, key)| self.place(key.clone(), *pos))
+            .collect()
+    }
+
+    /// Recorded answers that were not asked for, and packages on the board that were not assigned: key, name, place.
+    pub(super) fn unclaimed(&self) -> Vec<(Arc<str>, String, u64)> {
+        let open = self
+            .past
+            .iter()
+            .filter(|(key, call)| call.assigned && call.answered().is_none() && !self.claimed.contains_key(*key));
+        let answered = self
+            .unasked()
+            .into_iter()
+            .map(|place| (place.key, place.name, place.pos));
+        answered
+            .chain(open.map(|(key, call)| (key.clone(), call.name.clone(), call.born)))
             .collect()
     }
 

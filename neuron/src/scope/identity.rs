@@ -1,4 +1,7 @@
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use super::{
     past::{Known, Past},
@@ -22,39 +25,90 @@ pub(super) fn random(scope: &str, draw: u64) -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// Recorded calls whose arguments have another form today: what they are by today's types leads to the recorded key.
-pub(super) fn aliases(scope: &str, past: &Past, runtime: &Runtime) -> HashMap<String, Vec<Arc<str>>> {
-    let mut changed = HashMap::new();
-    for (key, call) in past.iter() {
-        let Some(today) = by_present_types(call, runtime) else {
-            continue;
-        };
-        if let Ok(content) = content(scope, &call.name, &today) {
-            changed
-                .entry(content)
-                .or_insert_with(Vec::new)
-                .push((occurrence(key), call.born, key.clone()));
-        }
-    }
-    for (key, call) in past.iter() {
-        let unchanged = key.split('#').next().and_then(|content| changed.get_mut(content));
-        if let Some(equal) = unchanged.filter(|equal| equal.iter().all(|(_, _, known)| known != key)) {
-            equal.push((occurrence(key), call.born, key.clone()));
-        }
-    }
-    let in_order = |mut keys: Vec<(u64, u64, Arc<str>)>| {
-        keys.sort();
-        keys.into_iter().map(|(_, _, key)| key).collect()
-    };
-    changed
-        .into_iter()
-        .map(|(content, keys)| (content, in_order(keys)))
-        .collect()
+/// Recorded calls that are another content today, because their name or the form of their arguments has changed. They
+/// keep their recorded key, so that what stands below them is found.
+#[derive(Default)]
+pub(super) struct Aliases {
+    /// Calls whose arguments have another form today, by what they are by today's types.
+    changed: HashMap<String, Vec<Arc<str>>>,
+    /// All recorded calls by their content, once a former name has been asked for.
+    recorded: Option<HashMap<String, Vec<Arc<str>>>>,
+    /// For a content that was asked for: the recorded key of each occurrence.
+    known: HashMap<String, BTreeMap<u64, Arc<str>>>,
 }
 
-/// The arguments of a recorded step by the present types; `None` if they have the present form already, or no form
-/// that is known today.
-fn by_present_types(call: &Known, runtime: &Runtime) -> Option<Json> {
+impl Aliases {
+    pub(super) fn new(scope: &str, past: &Past, runtime: &Runtime) -> Self {
+        let mut changed = HashMap::<_, Vec<_>>::new();
+        for (key, call) in past.iter() {
+            let Some((name, today)) = by_present_types(call, runtime) else {
+                continue;
+            };
+            if let Ok(content) = content(scope, name, &today) {
+                changed.entry(content).or_default().push(key.clone());
+            }
+        }
+        Self {
+            changed,
+            ..Self::default()
+        }
+    }
+
+    /// The recorded key of the `nth` call of a content, from 1, if one of this content was recorded as another.
+    /// `former` is what it was under the names that it had before.
+    pub(super) fn find(&mut self, content: &str, former: &[String], nth: u64, past: &Past) -> Option<Arc<str>> {
+        if let Some(known) = self.known.get(content) {
+            return known.get(&nth).cloned();
+        }
+        let mut keys = self.changed.remove(content).unwrap_or_default();
+        if keys.is_empty() && former.is_empty() {
+            return None;
+        }
+        let recorded = self.recorded.get_or_insert_with(|| by_content(past));
+        for content in former.iter().map(String::as_str).chain([content]) {
+            keys.extend(recorded.get(content).into_iter().flatten().cloned());
+        }
+        let known = self
+            .known
+            .entry(content.to_owned())
+            .or_insert_with(|| in_places(keys, past));
+        known.get(&nth).cloned()
+    }
+}
+
+fn by_content(past: &Past) -> HashMap<String, Vec<Arc<str>>> {
+    let mut recorded = HashMap::<_, Vec<_>>::new();
+    for (key, _) in past.iter() {
+        let content = key.split('#').next().unwrap_or_default();
+        recorded.entry(content.to_owned()).or_default().push(key.clone());
+    }
+    recorded
+}
+
+/// Calls that are one content today, each in the place of its occurrence, or in the next one that is free: the one that
+/// began first goes first.
+fn in_places(keys: Vec<Arc<str>>, past: &Past) -> BTreeMap<u64, Arc<str>> {
+    let born = |key: &Arc<str>| past.get(key).map_or(0, |call| call.born);
+    let mut keys: Vec<_> = keys
+        .into_iter()
+        .map(|key| (occurrence(&key), born(&key), key))
+        .collect();
+    keys.sort();
+    keys.dedup();
+    let mut places = BTreeMap::new();
+    for (occurrence, _, key) in keys {
+        let mut place = occurrence;
+        while places.contains_key(&place) {
+            place += 1;
+        }
+        places.insert(place, key);
+    }
+    places
+}
+
+/// A recorded step by its present name and types; `None` if its arguments have the present form already, or no form that
+/// is known today.
+fn by_present_types(call: &Known, runtime: &Runtime) -> Option<(&'static str, Json)> {
     let (args, recorded) = (call.args.as_ref()?, call.args_schema?);
     let code = runtime.code.as_ref()?;
     let present = code.args_schema(&call.name)?;
@@ -62,10 +116,11 @@ fn by_present_types(call: &Known, runtime: &Runtime) -> Option<Json> {
         return None;
     }
     // What the present types read needs no upcaster.
-    code.identity(&call.name, args).ok().or_else(|| {
+    let identity = code.identity(&call.name, args).ok().or_else(|| {
         let args = runtime.journal.upcast(args.clone(), recorded, present).ok()?;
         code.identity(&call.name, &args).ok()
-    })
+    });
+    Some((code.present_name(&call.name)?, identity?))
 }
 
 fn occurrence(key: &str) -> u64 {

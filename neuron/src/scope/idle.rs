@@ -126,6 +126,9 @@ impl Scope {
         if let Some(hook) = hook {
             hook(self);
         }
+        if let Some(rehearsal) = self.runtime.rehearsal() {
+            return self.rehearse(&rehearsal.clone());
+        }
         let replayed = self.manner == Manner::Replayed;
         let mut gate = self.gate();
         let mut starts = gate.take_starts();
@@ -147,9 +150,7 @@ impl Scope {
         let unrecorded = replayed && gate.is_unrecorded();
         drop(gate);
         if unrecorded {
-            self.report(&ReplayUnrecorded {
-                scope: self.id.to_string(),
-            });
+            self.report_unrecorded();
             if self.runtime.strict {
                 return self.hold("the body awaits what is not on the log; await calls of its context only".into());
             }
@@ -224,6 +225,10 @@ impl Scope {
         if self.manner != Manner::Replayed {
             return Ok(());
         }
+        if let Some(rehearsal) = self.runtime.rehearsal() {
+            self.stands(rehearsal, true);
+            return Ok(());
+        }
         let unasked = self.gate().unasked();
         for answer in &unasked {
             self.report(&ReplayDiverged {
@@ -250,6 +255,13 @@ impl Scope {
         let stop = Stop::Held(Error::new(ErrorKind::Diverged, message));
         self.runtime.stop(stop.clone());
         Idle::Stopped(stop)
+    }
+
+    /// Says that the body awaits what is not on the log.
+    pub(super) fn report_unrecorded(&self) {
+        self.report(&ReplayUnrecorded {
+            scope: self.id.to_string(),
+        });
     }
 
     /// Puts a finding on the log, without waiting for it.

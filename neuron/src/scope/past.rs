@@ -1,12 +1,20 @@
-use std::{any::Any, collections::HashMap, fmt, sync::Arc, time::Duration};
+use std::{
+    any::{Any, type_name},
+    collections::HashMap,
+    fmt,
+    sync::Arc,
+    time::Duration,
+};
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use super::Committed;
 use crate::{
     EnvelopeRef, Error, ErrorKind, Json, Millis, Result, SchemaRef,
     vocabulary::{
         Message as _,
+        orchestration::PackageAssigned,
         step::{
             EmitCompleted, EmitFailed, PackageCompleted, PackageFailed, ReplayOnceChanged, StepAbandoned, StepArtifact,
             StepAttempted, StepCompleted, StepDoubted, StepFailed, StepStarted, ThreadCompleted, ThreadFailed,
@@ -28,6 +36,8 @@ pub struct Past(HashMap<Arc<str>, Known>);
 pub(crate) struct Known {
     pub(crate) name: String,
     pub(crate) once: bool,
+    /// Whether it is a package that stands on the board.
+    pub(crate) assigned: bool,
     /// Whether its arguments are on the log.
     pub(crate) told: bool,
     /// The recorded arguments, until they were compared with today's form.
@@ -106,6 +116,36 @@ impl Taken {
     }
 }
 
+/// Why an answer that is on the log cannot be told to a body.
+pub(crate) fn undecodable<T>(name: &str, recorded: &Json, why: &Error) -> Error {
+    let (present, recorded) = (type_name::<T>(), shape(&recorded.to_value()));
+    let message = format!(
+        "the recorded output of `{name}` does not decode as the present type: it is {recorded}, and the code reads \
+         `{present}`: {why}; put the type back, or register an upcaster"
+    );
+    Error::new(ErrorKind::ReplayDecode, message)
+}
+
+/// What sort of value it is, without the value.
+fn shape(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(_) => "a bool".into(),
+        Value::Number(_) => "a number".into(),
+        Value::String(_) => "a string".into(),
+        Value::Array(items) => format!("an array of {}", items.len()),
+        Value::Object(fields) if fields.is_empty() => "an object without fields".into(),
+        Value::Object(fields) => {
+            let names: Vec<_> = fields.keys().take(SHAPE_FIELDS).map(String::as_str).collect();
+            let more = if fields.len() > SHAPE_FIELDS { ", …" } else { "" };
+            format!("an object with `{}`{more}", names.join("`, `"))
+        }
+    }
+}
+
+/// So many fields of a recorded object are named in a message.
+const SHAPE_FIELDS: usize = 8;
+
 impl History {
     /// A history of nothing.
     pub fn new() -> Self {
@@ -140,6 +180,13 @@ impl History {
             ReplayOnceChanged::TYPE => {
                 let word: ReplayOnceChanged = payload.decode()?;
                 self.call(&word.scope, &word.key).changed = Some(place.pos);
+            }
+            PackageAssigned::TYPE => {
+                let word: PackageAssigned = payload.decode()?;
+                let call = self.call(&word.scope, &word.key);
+                call.name = word.name;
+                call.assigned = true;
+                call.born = place.pos;
             }
             TimerStarted::TYPE => {
                 let word: TimerStarted = payload.decode()?;

@@ -10,7 +10,7 @@ use std::{
 
 use futures::{future::BoxFuture, task::AtomicWaker};
 
-use super::{History, Journal, past::Past};
+use super::{History, Journal, past::Past, rehearsal::Rehearsal};
 use crate::{Error, ErrorKind, Json, Result, SchemaRef, vocabulary::orchestration::Claims};
 
 /// What all scopes of one package, or of one orchestrator's body, share: their log, their past, the orders given to
@@ -19,6 +19,7 @@ pub struct Runtime {
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) code: Option<Arc<dyn Code>>,
     pub(crate) strict: bool,
+    rehearsal: Option<Arc<Rehearsal>>,
     admission: Option<Arc<dyn Admission>>,
     state: State,
     /// The `pos` of what created the run.
@@ -31,6 +32,9 @@ pub struct Runtime {
 
 /// What a program knows of the steps whose names are on the log.
 pub trait Code: Send + Sync + fmt::Debug + 'static {
+    /// What a step that is on the log under this name is called today; `None` for one that is not known.
+    fn present_name(&self, step: &str) -> Option<&'static str>;
+
     /// The schema that the arguments of a step have today; `None` for a step that is not known.
     fn args_schema(&self, step: &str) -> Option<SchemaRef>;
 
@@ -146,6 +150,7 @@ impl Runtime {
             journal,
             code: None,
             strict: false,
+            rehearsal: None,
             admission: None,
             state: State::default(),
             born: 0,
@@ -153,6 +158,18 @@ impl Runtime {
             careful: AtomicBool::new(false),
             orders: Mutex::default(),
         }
+    }
+
+    /// A runtime on a log that is only rehearsed: nothing is appended and nothing begins.
+    pub fn rehearsed(rehearsal: Arc<Rehearsal>) -> Self {
+        let mut runtime = Self::new(rehearsal.clone());
+        runtime.rehearsal = Some(rehearsal);
+        runtime
+    }
+
+    /// The rehearsal that this is, if it is one.
+    pub fn rehearsal(&self) -> Option<&Arc<Rehearsal>> {
+        self.rehearsal.as_ref()
     }
 
     /// What the log holds already.

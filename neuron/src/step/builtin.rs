@@ -9,12 +9,11 @@ use super::{
 use crate::{
     Error, Json, Millis, Payload, Result,
     def::{Ran, recorded},
-    scope::{Ask, Birth, Manner, Record, Recorded, Scope, Stop, Then, by_size, contain},
+    scope::{Ask, Birth, Manner, Record, Recorded, Scope, Stop, THREAD, Then, by_size, contain},
     vocabulary::step::{ThreadCompleted, ThreadFailed, ThreadStarted, TimerFired, TimerStarted},
 };
 
 const SLEEP: &str = "$sleep";
-const THREAD: &str = "$thread";
 
 /// When a timer fires.
 #[derive(Clone, Copy)]

@@ -10,7 +10,7 @@ use super::ask;
 use crate::{
     Error, Result,
     def::{Context as _, Def, Entry, encode},
-    scope::{Ask, Stop, Taken},
+    scope::{Ask, Taken},
 };
 
 /// A call that was made. It has its identity already; its work begins when it is awaited, and dropping it lets go of it.
@@ -78,7 +78,7 @@ fn decoded<D: Def>(ask: &Ask, taken: Taken) -> Poll<Result<D::Output, Error>> {
     match entry.present::<D>(taken, ask.scope().runtime().journal().as_ref()) {
         Ok(output) => Poll::Ready(Ok(output)),
         Err(error) => {
-            ask.scope().runtime().stop(Stop::Held(error));
+            ask.hold(error);
             Poll::Pending
         }
     }

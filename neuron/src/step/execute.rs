@@ -22,7 +22,10 @@ use crate::{
 
 /// A call of a step: identity now, work later. Direct calls and the rows of a plan are made here alike.
 pub(crate) fn ask(scope: &Arc<Scope>, entry: &'static Entry, args: Encoded) -> Result<Ask, Error> {
-    let key = scope.claim(entry.meta().name, &args.identity)?;
+    let key = scope.claim_renamed(entry.meta().name, entry.meta().was, &args.identity)?;
+    if let Some(rehearsal) = scope.runtime().rehearsal().filter(|_| entry.meta().once) {
+        rehearsal.is_once(&key, entry.meta().was);
+    }
     let (home, id, birth) = (scope.clone(), key.clone(), scope.now());
     let start = move |held| -> BoxFuture<'static, ()> {
         let execution = Execution {
@@ -102,7 +105,7 @@ impl Execution {
     async fn clear(&mut self) -> Result<Next, Halt> {
         let (meta, id) = (self.entry.meta(), self.home.id().clone());
         if meta.once
-            && let Some(recorded) = self.home.unclaimed_once(meta.name)
+            && let Some(recorded) = self.home.unclaimed_once(meta.name, meta.was)
         {
             let changed = ReplayOnceChanged {
                 scope: id.to_string(),

@@ -31,6 +31,11 @@ pub fn claims() -> Topic {
     topic("$claims")
 }
 
+/// Orders about builds of a program; key = build.
+pub fn builds() -> Topic {
+    topic("$builds")
+}
+
 /// The setup of a named durable consumer, its position, and what it says of single messages.
 pub fn consumer(name: &ConsumerId) -> Topic {
     topic(&format!("$consumer.{name}"))
@@ -112,11 +117,12 @@ pub fn scratch(pair: &RequestId) -> Topic {
 }
 
 /// The built-in patterns with their contracts.
-const CATALOG: [(&str, Contract); 20] = [
+const CATALOG: [(&str, Contract); 21] = [
     ("$topics", Contract::Durable),
     ("$leases", Contract::Durable),
     ("$artifacts", Contract::Durable),
     ("$claims", Contract::Durable),
+    ("$builds", Contract::Durable),
     ("$consumer.*", Contract::Durable),
     ("deadletters", Contract::Durable),
     ("orchestration.*.lifecycle", Contract::Durable),

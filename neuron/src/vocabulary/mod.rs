@@ -3,6 +3,7 @@
 //! An envelope's type name decides how its payload is read. [`Message`] ties the two together, so that a payload is
 //! never written under a name that is not its own.
 
+pub mod build;
 pub mod clearance;
 pub mod consumer;
 pub mod control;

@@ -7,6 +7,7 @@ use neuron::{Ledger, doctor, store::Access};
 use super::{
     artifact::{Artifacts, Cat},
     board::Board,
+    builds::Builds,
     causes::Causes,
     console::Console,
     consumers::{Consumer, Consumers, Redrive},
@@ -20,6 +21,7 @@ use super::{
     order::{Order, Verb},
     outcome::{Exit, Failure, Outcome},
     place,
+    replay::Replay,
     runs::Runs,
     schema::Schema,
     show::Show,
@@ -87,6 +89,11 @@ pub enum Command {
     Resume(Order),
     /// Stop a run or one package for good
     Cancel(Order),
+    /// What this program's code would do with a run that is recorded: would it go on, or run something again, hold or fail
+    /// to read something? A dry run: nothing is appended, no step runs. Ends with 0 only if all go on
+    Replay(Replay),
+    /// Which builds began runs here, and orders about them: pin, drain, retire, release
+    Builds(Builds),
     /// Who handles messages, and how far they came
     Consumers(Consumers),
     /// One consumer: its setup, what it tries again, what it laid aside
@@ -194,6 +201,8 @@ impl Command {
             Self::Cost(it) => it.run(ledger, console),
             Self::Waiting(it) => it.run(ledger, console),
             Self::Resolve(it) => it.run(ledger, console),
+            Self::Builds(it) => it.run(ledger, console),
+            Self::Replay(it) => it.run(ledger, console),
             Self::Consumers(it) => it.run(ledger, console),
             Self::Consumer(it) => it.run(ledger, console),
             Self::Redrive(it) => it.run(ledger, console),
@@ -255,6 +264,7 @@ impl Command {
     fn access(&self) -> Access {
         match self {
             Self::Resolve(_) | Self::Redrive(_) | Self::Pause(_) | Self::Resume(_) | Self::Cancel(_) => Access::Write,
+            Self::Builds(it) => it.access(),
             _ => Access::Read,
         }
     }

@@ -8,13 +8,14 @@ use std::{
 };
 
 use jiff::tz::TimeZone;
-use neuron::{Clock, Millis, SystemClock};
+use neuron::{Clock, Error, Millis, Result, SystemClock, def::Registry, schema::Upcasters, scope::State};
 use serde::Serialize;
 
 use super::{
     outcome::Outcome,
     text::{self, clean},
 };
+use crate::shell::Builder;
 
 /// Where a command writes, and what it knows of its surroundings. Everything that differs between a terminal, a pipe and
 /// a test is here.
@@ -28,6 +29,8 @@ pub struct Console<'a> {
     clock: Arc<dyn Clock>,
     folder: PathBuf,
     store: Option<PathBuf>,
+    /// The code of the program that this is part of, until it is asked for.
+    program: Option<Builder>,
 }
 
 impl<'a> Console<'a> {
@@ -46,6 +49,7 @@ impl<'a> Console<'a> {
             store: env::var_os("NEURON_STORE")
                 .filter(|path| !path.is_empty())
                 .map(PathBuf::from),
+            program: None,
         }
     }
 
@@ -83,6 +87,29 @@ impl<'a> Console<'a> {
     pub fn store(mut self, path: Option<PathBuf>) -> Self {
         self.store = path;
         self
+    }
+
+    /// The code and the state that `replay` drives runs with; all that is linked, without any state, unless said
+    /// otherwise.
+    ///
+    /// ```
+    /// use orchestrator::{Neuron, cli::Console};
+    ///
+    /// struct Prices(u64);
+    /// let (mut out, mut err) = (Vec::new(), Vec::new());
+    /// let console = Console::new(&mut out, &mut err).program(Neuron::builder().state(Prices(5)));
+    /// # drop(console);
+    /// ```
+    #[must_use]
+    pub fn program(mut self, builder: Builder) -> Self {
+        self.program = Some(builder);
+        self
+    }
+
+    /// The code and the state of the program.
+    pub(super) fn code(&mut self) -> Result<((Registry, Upcasters), State), Error> {
+        let mut builder = self.program.take().unwrap_or_default();
+        Ok((builder.code()?, builder.shared()))
     }
 
     pub(super) fn coloured(&mut self, colour: bool) {

@@ -32,6 +32,7 @@
 
 mod artifact;
 mod board;
+mod builds;
 mod causes;
 mod command;
 mod console;
@@ -49,6 +50,7 @@ mod order;
 mod outcome;
 mod owner;
 mod place;
+mod replay;
 mod runs;
 mod schema;
 mod show;
@@ -66,8 +68,11 @@ use std::{
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
+use crate::shell::Builder;
+
 pub use artifact::{Artifacts, Cat};
 pub use board::Board;
+pub use builds::Builds;
 pub use causes::Causes;
 pub use command::{Color, Command, Options};
 pub use console::Console;
@@ -80,6 +85,7 @@ pub use lineage::Lineage;
 pub use log::Log;
 pub use order::{Order, Reason};
 pub use outcome::Exit;
+pub use replay::Replay;
 pub use runs::Runs;
 pub use schema::Schema;
 pub use show::Show;
@@ -103,14 +109,36 @@ pub fn main() -> ExitCode {
     run_here(env::args_os()).into()
 }
 
+/// As [`main`], for a program whose bodies need a state or an upcaster: `replay` drives runs with what this builder
+/// says.
+///
+/// ```no_run
+/// use orchestrator::{Neuron, cli};
+///
+/// struct Prices(u64);
+/// fn main() -> std::process::ExitCode {
+///     cli::main_of(Neuron::builder().state(Prices(5)))
+/// }
+/// ```
+pub fn main_of(builder: Builder) -> ExitCode {
+    here(env::args_os(), |console| console.program(builder)).into()
+}
+
 /// Runs with these arguments on the output of this process, as a program does that ends with an answer of `neuron`.
 pub fn run_here<A>(args: impl IntoIterator<Item = A>) -> Exit
 where
     A: Into<OsString> + Clone,
 {
+    here(args, |console| console)
+}
+
+fn here<A>(args: impl IntoIterator<Item = A>, furnish: impl FnOnce(Console<'_>) -> Console<'_>) -> Exit
+where
+    A: Into<OsString> + Clone,
+{
     let (stdout, stderr) = (io::stdout(), io::stderr());
     let (mut out, mut err) = (BufWriter::new(stdout.lock()), stderr.lock());
-    let console = on_terminal(Console::new(&mut out, &mut err));
+    let console = furnish(on_terminal(Console::new(&mut out, &mut err)));
     let exit = run_on(args, console);
     // What could not be written has been told; a reader that has gone is no failure.
     let _ = out.flush();

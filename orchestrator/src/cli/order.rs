@@ -141,14 +141,18 @@ pub(super) fn give<M: Message>(
     let Some(receipt) = receipts.first() else {
         return Err(neuron::Error::new(ErrorKind::Corrupt, "the store gave no receipt").into());
     };
+    told(M::TYPE, receipt, console)
+}
+
+/// Says where an order stands.
+pub(super) fn told(kind: &str, receipt: &Receipt, console: &mut Console<'_>) -> Outcome {
     if console.is_json() {
         return console.json(&Told::from(receipt));
     }
     let id = receipt.id.to_string();
     let when = moment::full(receipt.at, console.local());
     let line = format!(
-        "{} is on the log: {}@{}  {}  {when}",
-        M::TYPE,
+        "{kind} is on the log: {}@{}  {}  {when}",
         receipt.topic,
         receipt.seq,
         &id[..SHORT]

@@ -70,6 +70,8 @@ type Declare = Box<dyn Fn(&[Input]) -> Result<Option<Written>, Error> + Send + S
 /// What a package does, without its types.
 pub struct Work {
     pub(crate) name: &'static str,
+    /// The names it had before.
+    pub(crate) was: &'static [&'static str],
     pub(crate) kind: PackageKind,
     pub(crate) params: &'static [Param],
     pub(crate) claims: Claims,
@@ -96,6 +98,7 @@ where
         });
         Ok(Work {
             name: meta.name,
+            was: meta.was,
             kind: <F::Def as Def>::Kind::KIND,
             params: meta.params,
             claims: meta.claims(),
@@ -114,6 +117,7 @@ impl<M, F: PlanFn<M>> Assign<(AsPlan, M)> for F {
         let plan = PlanEntry::find::<F>()?;
         Ok(Work {
             name: plan.name(),
+            was: plan.former_names(),
             kind: PackageKind::Plan,
             params: plan.params(),
             claims: Claims::default(),

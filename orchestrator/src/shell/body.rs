@@ -27,6 +27,7 @@ pub(crate) struct Body {
 
 struct Slot {
     key: Key,
+    name: &'static str,
     /// Until the body is idle.
     laid: Option<Laid>,
 }
@@ -57,10 +58,11 @@ impl Body {
             identity.insert(param.name(), self.identity(input)?);
         }
         let identity = work.in_order(Json::of(&identity)?)?;
-        let key = self.scope.claim(work.name, &identity)?;
+        let key = self.scope.claim_renamed(work.name, work.was, &identity)?;
         let mut packages = self.packages();
         packages.push(Slot {
             key: key.clone(),
+            name: work.name,
             laid: Some(Laid {
                 key: key.clone(),
                 work,
@@ -116,6 +118,11 @@ impl Body {
 
     pub(crate) fn key(&self, place: usize) -> Option<Key> {
         self.packages().get(place).map(|slot| slot.key.clone())
+    }
+
+    /// What a package of this body is called.
+    pub(crate) fn name(&self, place: usize) -> &'static str {
+        self.packages().get(place).map_or("", |slot| slot.name)
     }
 
     /// What a package gave, once it has its answer.

@@ -49,7 +49,7 @@ impl Engine {
     pub(crate) fn new(
         ledger: Ledger,
         ownership: Ownership,
-        registry: Registry,
+        code: (Registry, Upcasters),
         state: scope::State,
         options: (bool, String),
     ) -> Result<Self, Error> {
@@ -57,8 +57,8 @@ impl Engine {
             switchboard: Switchboard::listen(&ledger)?,
             ledger,
             ownership,
-            registry: Arc::new(registry),
-            upcasters: Arc::default(),
+            registry: Arc::new(code.0),
+            upcasters: Arc::new(code.1),
             state,
             strict: options.0,
             build: options.1,

@@ -14,6 +14,8 @@ use crate::package::Key;
 /// Where a body writes, and whom it obeys.
 pub(crate) struct Seat {
     pub(crate) topic: Topic,
+    /// Where its answers, and what it has assigned, stand.
+    pub(crate) past: Vec<Topic>,
     pub(crate) author: Author,
     pub(crate) owner: (String, u64),
     pub(crate) control: Vec<Topic>,
@@ -32,6 +34,7 @@ impl Seat {
     pub(crate) fn of_orchestrator(run: &RunId, owner: (String, u64), token: Option<&TokenId>) -> Self {
         Self {
             topic: catalog::lifecycle(run),
+            past: vec![catalog::lifecycle(run), catalog::packages(run)],
             author: Author::from(run),
             owner,
             control: std::iter::once(catalog::run_control(run))
@@ -49,6 +52,7 @@ impl Seat {
     pub(crate) fn of_token(run: &RunId, token: &TokenId, owner: (String, u64)) -> Self {
         Self {
             topic: catalog::steps(token),
+            past: vec![catalog::steps(token)],
             author: Author::from(token),
             owner,
             control: vec![catalog::run_control(run), catalog::control(token)],
@@ -68,7 +72,7 @@ impl Seat {
         admission: Option<impl Admission>,
     ) -> Result<Arc<Runtime>, Error> {
         let past = if self.resumed {
-            past(engine.ledger.clone(), self.topic.clone()).await?
+            past(engine.ledger.clone(), self.past.clone()).await?
         } else {
             History::new()
         };
@@ -96,8 +100,8 @@ impl Seat {
     }
 }
 
-async fn past(ledger: Ledger, topic: Topic) -> Result<History, Error> {
-    let read = tokio::task::spawn_blocking(move || history(&ledger, [topic])).await;
+async fn past(ledger: Ledger, topics: Vec<Topic>) -> Result<History, Error> {
+    let read = tokio::task::spawn_blocking(move || history(&ledger, topics)).await;
     read.map_err(|error| Error::new(ErrorKind::Io, error))?
 }
 

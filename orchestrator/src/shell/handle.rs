@@ -1,15 +1,13 @@
 use std::{
     fmt,
     future::Future,
+    marker::PhantomData,
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
 };
 
-use neuron::{
-    Error, ErrorKind, Payload, Result,
-    scope::{Answer, Ask},
-};
+use neuron::{Error, ErrorKind, Payload, Result, def::present, scope::Ask};
 
 use super::body::Body;
 use crate::package::Key;
@@ -21,7 +19,8 @@ use crate::package::Key;
 pub struct Package<T> {
     body: Arc<Body>,
     laid: Result<(usize, Key), Error>,
-    answer: Answer<'static, T>,
+    ask: Result<Ask, Error>,
+    output: PhantomData<fn() -> T>,
 }
 
 impl<T> Package<T> {
@@ -30,7 +29,8 @@ impl<T> Package<T> {
         Self {
             body: body.clone(),
             laid,
-            answer: Answer::new(ask),
+            ask,
+            output: PhantomData,
         }
     }
 
@@ -87,6 +87,24 @@ impl<T: Payload> Future for Package<T> {
     type Output = Result<T, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.answer).poll(cx)
+        let this = &mut *self;
+        let ask = match &mut this.ask {
+            Ok(ask) => ask,
+            Err(error) => return Poll::Ready(Err(error.clone())),
+        };
+        let taken = match Pin::new(&mut *ask).poll(cx) {
+            Poll::Pending => return Poll::Pending,
+            Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+            Poll::Ready(Ok(taken)) => taken,
+        };
+        let name = this.laid.as_ref().map_or("", |(place, _)| this.body.name(*place));
+        match present(name, taken, ask.scope().runtime().journal().as_ref()) {
+            Ok(output) => Poll::Ready(Ok(output)),
+            // No failure of the package: the run is held, its body is not told.
+            Err(error) => {
+                ask.hold(error);
+                Poll::Pending
+            }
+        }
     }
 }

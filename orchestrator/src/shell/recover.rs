@@ -11,7 +11,10 @@ use super::{
     standing::{Standing, standing},
     supervise::owned,
 };
-use crate::runs::{Begun, Unfinished};
+use crate::{
+    builds::Builds,
+    runs::{Begun, Unfinished},
+};
 
 /// What [`Neuron::recover`] found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub struct Recovered {
     pub unreadable: Vec<RunId>,
     /// Runs whose log is damaged: they are left alone, and `verify` says what is wrong with it.
     pub damaged: Vec<RunId>,
+    /// Runs that an order about a build leaves to others (`neuron builds`).
+    pub refused: Vec<RunId>,
     /// Runs that wait for room: so many are recovered at once.
     pub waiting: Vec<RunId>,
 }
@@ -39,6 +44,8 @@ enum Ready {
     Unreadable,
     /// Its log is damaged, and that was told.
     Damaged,
+    /// An order about a build leaves it to others.
+    Refused,
     /// It has ended meanwhile.
     Ended,
 }
@@ -77,6 +84,10 @@ impl Neuron {
                     found.damaged.push(id);
                     continue;
                 }
+                Ready::Refused => {
+                    found.refused.push(id);
+                    continue;
+                }
                 Ready::Ended => continue,
             };
             match self.0.ownership.claim(&owned(&id)).await {
@@ -94,13 +105,14 @@ impl Neuron {
     /// Keeps taking up unfinished runs until it is dropped: also those of a process that dies or hangs later.
     ///
     /// # Errors
-    /// A kind of the disk.
+    /// [`ErrorKind::Denied`] naming the order, once the build of this program is retired; a kind of the disk.
     pub async fn serve(&self) -> Result<(), Error> {
         // A view: each look costs what has changed since the one before, however long the log is.
         let unfinished = self.0.ledger.view(Unfinished).await?;
         // What cannot be read back is for whoever knows its arguments, or mends the store: this program will not.
         let mut passed_over = HashSet::new();
         loop {
+            Builds::of(&self.0.ledger)?.serves(&self.0.build)?;
             for (id, name) in unfinished.now().await?.read(oldest_first)? {
                 let entry = self.0.registry.get("orchestrator", &name);
                 let Some(entry) = entry.filter(|_| !self.0.is_live(&id) && !passed_over.contains(&id)) else {
@@ -113,7 +125,8 @@ impl Neuron {
                     // Whoever drives it now is watched, and followed when it dies or hangs.
                     Ready::Now(args) => drop(self.0.start(&id, entry, args, None)?),
                     Ready::Unreadable | Ready::Damaged => drop(passed_over.insert(id)),
-                    Ready::Ended => {}
+                    // It may be released.
+                    Ready::Refused | Ready::Ended => {}
                 }
             }
             tokio::time::sleep(limits::SERVE_POLL).await;
@@ -123,6 +136,7 @@ impl Neuron {
     /// Reads what an unfinished run is to be driven with.
     async fn ready(&self, id: &RunId, entry: &'static Entry) -> Result<Ready, Error> {
         let (ledger, run) = (self.0.ledger.clone(), id.clone());
+        let builds = Builds::of(&self.0.ledger)?;
         let read = tokio::task::spawn_blocking(move || standing(&ledger, &run)).await;
         let read = match read.map_err(|error| Error::new(ErrorKind::Io, error))? {
             // One damaged run keeps nobody from the others.
@@ -133,7 +147,11 @@ impl Neuron {
             read => read?,
         };
         Ok(match read {
-            Standing::Open(created) => entry.normalise(&created.args).map_or(Ready::Unreadable, Ready::Now),
+            Standing::Open(created) if builds.takes_up(&self.0.build, &created.build).is_err() => Ready::Refused,
+            Standing::Open(created) => {
+                let args = self.0.registry.normalise(entry, &created.args);
+                args.map_or(Ready::Unreadable, Ready::Now)
+            }
             Standing::New | Standing::Ended(..) => Ready::Ended,
         })
     }

@@ -101,7 +101,7 @@ impl<T: Payload> Running<T> {
     /// Waits for its end.
     ///
     /// # Errors
-    /// Its failure; [`ErrorKind::Cancelled`]; [`ErrorKind::RunIdConflict`]; [`ErrorKind::Fenced`] if another process
+    /// Its failure; [`ErrorKind::Cancelled`]; [`ErrorKind::Denied`] if an order about a build leaves it to others; [`ErrorKind::RunIdConflict`]; [`ErrorKind::Fenced`] if another process
     /// has taken it over; a kind of the disk, in which case it goes on when it is run again.
     pub async fn wait(mut self) -> Result<T, Error> {
         let ended = self.end.wait_for(Option::is_some).await;

@@ -28,6 +28,8 @@ pub(crate) enum Standing {
 pub(crate) struct Created {
     pub(crate) envelope: Envelope,
     pub(crate) name: String,
+    /// The program that began it.
+    pub(crate) build: String,
     pub(crate) args: Json,
 }
 
@@ -67,6 +69,7 @@ fn created(ledger: &Ledger, envelope: Envelope) -> Result<Created, Error> {
     Ok(Created {
         args: value(ledger, &envelope, payload.args)?,
         name: payload.name,
+        build: payload.build,
         envelope,
     })
 }

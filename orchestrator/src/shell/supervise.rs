@@ -9,6 +9,8 @@ use neuron::{
     vocabulary::{Message as _, orchestration::OrchestrationCreated},
 };
 
+use crate::builds::Builds;
+
 use super::{
     driver::Driver,
     engine::{Engine, conflict, fingerprint},
@@ -68,7 +70,13 @@ pub(crate) async fn supervise(engine: &Arc<Engine>, errand: Errand) -> End {
                 engine.ownership.release(&name).await?;
                 return end;
             }
-            Standing::Open(created) => return Driver::resume(engine, &errand, claim, *created).await?.drive().await,
+            Standing::Open(created) => {
+                if let Err(refused) = Builds::of(&engine.ledger)?.takes_up(&engine.build, &created.build) {
+                    engine.ownership.release(&name).await?;
+                    return Err(refused);
+                }
+                return Driver::resume(engine, &errand, claim, *created).await?.drive().await;
+            }
             Standing::New => {}
         }
         match create(engine, &errand, &claim).await {
@@ -78,7 +86,12 @@ pub(crate) async fn supervise(engine: &Arc<Engine>, errand: Errand) -> End {
                 claimed = Some(claim);
                 standing = look(engine, &errand).await?;
             }
-            Err(error) => return Err(error),
+            Err(error) => {
+                if error.kind() == ErrorKind::Denied {
+                    engine.ownership.release(&name).await?;
+                }
+                return Err(error);
+            }
         }
     }
 }
@@ -89,15 +102,15 @@ async fn look(engine: &Arc<Engine>, errand: &Errand) -> Result<Standing, Error> 
     let read = tokio::task::spawn_blocking(move || standing(&ledger, &id)).await;
     let standing = read.map_err(|error| Error::new(ErrorKind::Io, error))??;
     if let Standing::Open(created) | Standing::Ended(created, _) = &standing {
-        same(errand, created)?;
+        same(engine, errand, created)?;
     }
     Ok(standing)
 }
 
-fn same(errand: &Errand, created: &Created) -> Result<(), Error> {
+fn same(engine: &Engine, errand: &Errand, created: &Created) -> Result<(), Error> {
     let Errand { entry, args, .. } = errand;
-    if created.name == entry.meta().name {
-        let by_present_types = || entry.identity(&created.args);
+    if entry.meta().is_called(&created.name) {
+        let by_present_types = || engine.registry.identity_of(entry, &created.args);
         if created.args == args.recorded || by_present_types().is_ok_and(|identity| identity == args.identity) {
             return Ok(());
         }
@@ -106,6 +119,8 @@ fn same(errand: &Errand, created: &Created) -> Result<(), Error> {
 }
 
 async fn create(engine: &Arc<Engine>, errand: &Errand, claim: &Claimed) -> Result<neuron::Receipt, Error> {
+    let builds = Builds::of(&engine.ledger)?;
+    builds.begins(&engine.build)?;
     let topic = catalog::lifecycle(&errand.id);
     let recorded = errand.args.recorded.clone();
     let is_large = recorded.len() > limits::INLINE_VALUE_BYTES_MAX;
@@ -121,6 +136,8 @@ async fn create(engine: &Arc<Engine>, errand: &Errand, claim: &Claimed) -> Resul
     }
     let append = Append::of([draft])
         .expect(Expectation::Head(topic, 0))
+        // An order that is given meanwhile is obeyed.
+        .expect(Expectation::Head(catalog::builds(), builds.head()))
         .owner(&claim.name, claim.epoch);
     let receipts = engine.ledger.append(append).await?;
     let first = receipts.into_iter().next();

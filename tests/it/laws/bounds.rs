@@ -111,6 +111,7 @@ const BOUNDS: &[(&str, Reached)] = &[
     ("BACKOFF_MAX", In("neuron/tests/steps.rs")),
     ("CLOCK_LOOK", In("neuron/tests/clocks.rs")),
     ("BODY_POLLS_MAX", Within),
+    ("REHEARSAL_TURNS_MAX", In("orchestrator/tests/replay.rs")),
     ("LONE_DEPTH_MAX", Within),
     ("JSON_DEPTH_MAX", Refused(depth)),
     ("FILTER_BYTES_MAX", In("neuron/tests/waits.rs")),

@@ -45,6 +45,7 @@ impl Options {
             ("once", Value::Flag) => self.once = true,
             ("share", Value::Flag) => self.share = true,
             ("name", Value::Is(value)) => self.name = Some(text(spec, value)?),
+            ("was", Value::Is(value)) => self.was.push(text(spec, value)?),
             ("timeout", Value::Is(value)) => self.timeout_ms = Some(length(spec, value)?),
             ("resolve", Value::Is(value)) => self.resolve = Some(path(spec, value)?),
             ("plan", Value::Is(value)) => self.plan = Some(path(spec, value)?),

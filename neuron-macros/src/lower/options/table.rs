@@ -38,8 +38,9 @@ const fn repeatable(name: &'static str, form: &'static str, kinds: &'static [Kin
     }
 }
 
-const OPTIONS: [Spec; 12] = [
+const OPTIONS: [Spec; 13] = [
     single("name", "`name = \"…\"`", ALL),
+    repeatable("was", "`was = \"…\"`, the name it had before", ALL),
     single("plan", "`plan = path::of::a_plan`", AGENT),
     repeatable("uses", "`uses(\"net\")` or `uses(\"gpu\", 2)`", WORK),
     repeatable("owns", "`owns(\"index.db\")`", WORK),

@@ -173,13 +173,19 @@ impl Driver {
 
     fn assignment(&self, body: &Body, laid: &Laid) -> Result<PackageAssigned, Error> {
         let occurrence = laid.key.rsplit_once('#').and_then(|(_, digits)| digits.parse().ok());
+        // A package that stands on the board keeps its token, also under another name.
+        let standing = self.state.board().package(&laid.key);
+        let token = match standing {
+            Some(package) => package.assigned.token.clone(),
+            None => TokenId::mint(laid.work.name, &self.id, &laid.key, 1)?,
+        };
         Ok(PackageAssigned {
             scope: body.scope.id().to_string(),
             key: laid.key.to_string(),
             name: laid.work.name.into(),
             kind: laid.work.kind,
             occurrence: occurrence.unwrap_or(1),
-            token: TokenId::mint(laid.work.name, &self.id, &laid.key, 1)?,
+            token,
             attempt: 1,
             args: Some(laid.literals()?),
             claims: laid.work.claims.clone(),
