@@ -1,8 +1,8 @@
 //! Everything that a program with agents needs: `use orchestrator::prelude::*;`.
 
 pub use neuron::{
-    ArtifactRef, Burn, Cx, Error, ErrorKind, Millis, Node, Plan, Result, RunId, Secret, Terminal, TokenId, agent, plan,
-    step, store::Durability,
+    ArtifactRef, Burn, Cx, Error, ErrorKind, Event, Millis, Node, Plan, Result, RunId, Secret, Terminal, TokenId,
+    agent, on, plan, step, store::Durability,
 };
 
 /// ```

@@ -5,7 +5,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::{Type, spanned::Spanned};
 
 use super::parts;
-use crate::lower::{Definition, Kind, Options, Output};
+use crate::lower::{Definition, Kind, Options};
 
 /// The function that makes a call, with the body, the definition and its registration inside.
 pub(crate) fn definition(model: &Definition) -> TokenStream {
@@ -17,7 +17,7 @@ pub(crate) fn definition(model: &Definition) -> TokenStream {
         ..
     } = model;
     let marker = Ident::new(model.kind.marker(), Span::call_site());
-    let (args, output) = (arguments(model), output(model));
+    let (args, output) = (arguments(model), parts::output(runtime, &model.output));
     let (cx, reference) = (ours(&model.context.ident), &model.context.reference);
     let names: Vec<_> = model
         .parameters
@@ -148,12 +148,4 @@ fn arguments(model: &Definition) -> TokenStream {
         _ => model.list,
     };
     quote_spanned!(place=> (#(#types,)*))
-}
-
-fn output(model: &Definition) -> TokenStream {
-    let runtime = &model.runtime;
-    match &model.output {
-        Output::Named(ty) => quote!(#ty),
-        Output::Of(ty) => quote_spanned!(ty.span()=> <#ty as #runtime::__private::Outcome>::Value),
-    }
 }

@@ -9,9 +9,10 @@ mod name;
 mod options;
 mod owned;
 mod parameter;
+mod pattern;
 mod signature;
 
-use syn::Path;
+use syn::{LitStr, Path};
 
 use crate::{
     errors::Errors,
@@ -19,7 +20,7 @@ use crate::{
 };
 pub(crate) use doc::Doc;
 pub(crate) use kind::Kind;
-pub(crate) use model::{Definition, Options, Outline, Output, Parameter};
+pub(crate) use model::{Definition, Handler, Options, Outline, Output, Parameter};
 
 /// A definition from its attribute and function; `None` if what is wrong leaves nothing that could be called.
 ///
@@ -79,6 +80,37 @@ pub(crate) fn outline(
         name,
         doc: Doc::of(&function.attrs),
         parameters: signature?.parameters,
+        function,
+    })
+}
+
+/// A handler from its attribute and function; `None` if it cannot be registered.
+pub(crate) fn handler(
+    mut function: Function,
+    pattern: LitStr,
+    arguments: Vec<Argument>,
+    found: Result<Path, &'static str>,
+    errors: &mut Errors,
+) -> Option<Handler> {
+    let kind = Kind::Handler;
+    pattern::check(&pattern, errors);
+    let mut options = options::lower(kind, arguments, errors);
+    attributes::refuse_a_second_kind(kind, &function.attrs, errors);
+    let name = name::of(&function.sig.ident, options.name.as_ref(), kind, errors);
+    let signature = signature::lower(kind, &function, errors);
+    let runtime = name::runtime(options.runtime.take(), found, errors);
+    function.strip_parameter_docs();
+    let mut signature = signature?;
+    Some(Handler {
+        runtime: runtime?,
+        conditions: attributes::conditions(&function.attrs),
+        name,
+        doc: Doc::of(&function.attrs),
+        pattern,
+        event: signature.context.ty,
+        payload: signature.parameters.pop().map(|parameter| parameter.ty),
+        output: signature::output(&signature.returns),
+        options,
         function,
     })
 }

@@ -41,6 +41,22 @@ pub(crate) struct Outline {
     pub(crate) parameters: Vec<Parameter>,
 }
 
+/// A handler: the function stays as it is, this is what is registered about it.
+pub(crate) struct Handler {
+    pub(crate) runtime: Path,
+    pub(crate) function: Function,
+    /// Attributes that decide whether the function exists at all.
+    pub(crate) conditions: Vec<Attribute>,
+    pub(crate) name: String,
+    pub(crate) doc: Doc,
+    pub(crate) pattern: LitStr,
+    /// The type behind the reference to the event.
+    pub(crate) event: Type,
+    pub(crate) payload: Option<Type>,
+    pub(crate) output: Output,
+    pub(crate) options: Options,
+}
+
 /// The first parameter of a definition.
 pub(crate) struct Context {
     pub(crate) ident: Ident,
@@ -83,6 +99,9 @@ pub(crate) struct Options {
     pub(crate) resolve: Option<Path>,
     pub(crate) plan: Option<Path>,
     pub(crate) ignored: Vec<Ident>,
+    pub(crate) kinds: Vec<LitStr>,
+    pub(crate) from_start: bool,
+    pub(crate) in_flight: Option<u32>,
 }
 
 /// What a step is expected to burn.

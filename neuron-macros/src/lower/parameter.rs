@@ -12,9 +12,6 @@ use super::{
 };
 use crate::errors::Errors;
 
-/// The most parameters after the context: the runtime implements no longer tuples.
-const PARAMETERS_MAX: usize = 8;
-
 /// Checks the parameters after the context; `None` if one of them has no place on the log.
 pub(super) fn lower(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<Vec<Parameter>> {
     let after_context = sig.inputs.iter().skip(if sig.receiver().is_some() { 2 } else { 1 });
@@ -27,11 +24,14 @@ pub(super) fn lower(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<
         errors.on(variadic, format!("{} has a fixed number of parameters", kind.a()));
         return None;
     }
-    if let Some(first) = after_context.clone().nth(PARAMETERS_MAX) {
-        let message = format!(
-            "{} takes at most {PARAMETERS_MAX} parameters after its context; pass a struct instead",
-            kind.a()
-        );
+    if let Some(first) = after_context.clone().nth(kind.parameters_max()) {
+        let (a, most) = (kind.a(), kind.parameters_max());
+        let message = match kind {
+            Kind::Handler => format!(
+                "{a} takes its event and one payload at most; the program's own values are at `event.state::<T>()`"
+            ),
+            _ => format!("{a} takes at most {most} parameters after its context; pass a struct instead"),
+        };
         errors.on(first, message);
         return None;
     }
@@ -71,7 +71,11 @@ pub(super) fn refuse_shadowed(parameters: &[Parameter], options: &Options, error
 fn parameter(kind: Kind, number: usize, input: &FnArg, errors: &mut Errors) -> Option<Parameter> {
     let FnArg::Typed(typed) = input else { return None };
     refuse_conditions(kind, typed, errors);
+    // The function of a handler stays as it is, and the name of its payload stands nowhere else.
     let ident = ident(&typed.pat).unwrap_or_else(|| {
+        if kind == Kind::Handler {
+            return format_ident!("__{number}");
+        }
         let why = "it stands on the log and in the schema of the tool; take it apart in the body";
         errors.on(
             &typed.pat,

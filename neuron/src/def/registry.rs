@@ -1,13 +1,14 @@
 use std::collections::BTreeMap;
 
 use super::Entry;
-use crate::{Error, ErrorKind, Json, Result, SchemaRef, plan::PlanEntry, scope::Code};
+use crate::{Error, ErrorKind, Json, Result, SchemaRef, on::Handler, plan::PlanEntry, scope::Code};
 
 /// The definitions and plans that a program knows by name. A name on the log leads back to code through it.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     entries: BTreeMap<(&'static str, &'static str), &'static Entry>,
     plans: BTreeMap<&'static str, &'static PlanEntry>,
+    handlers: BTreeMap<&'static str, &'static Handler>,
 }
 
 impl Registry {
@@ -27,6 +28,9 @@ impl Registry {
         }
         for plan in inventory::iter::<PlanEntry> {
             registry.register_plan(plan)?;
+        }
+        for handler in inventory::iter::<Handler> {
+            registry.register_handler(handler)?;
         }
         Ok(registry)
     }
@@ -65,6 +69,18 @@ impl Registry {
         unique("plan", plan.name(), known.place(), plan.place())
     }
 
+    /// Adds a handler; the same one twice is once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] naming both places if another handler has the name; what is wrong with its pattern, a type
+    /// or a count.
+    pub fn register_handler(&mut self, handler: &'static Handler) -> Result<(), Error> {
+        handler.check()?;
+        let meta = handler.meta();
+        let known = self.handlers.entry(meta.name).or_insert(handler).meta();
+        unique("handler", meta.name, (known.file, known.line), (meta.file, meta.line))
+    }
+
     /// The definition of a kind (`step`, `agent`, `orchestrator`) and name.
     pub fn get(&self, kind: &str, name: &str) -> Option<&'static Entry> {
         // The key holds static text, so it is looked for by its order.
@@ -91,6 +107,11 @@ impl Registry {
     /// All definitions, by kind and name.
     pub fn entries(&self) -> impl Iterator<Item = &'static Entry> {
         self.entries.values().copied()
+    }
+
+    /// All handlers, by name.
+    pub fn handlers(&self) -> impl Iterator<Item = &'static Handler> {
+        self.handlers.values().copied()
     }
 
     /// All plans, by name.

@@ -9,6 +9,7 @@ mod driver;
 mod engine;
 mod execute;
 mod handle;
+mod handlers;
 mod job;
 mod laid;
 mod launch;
