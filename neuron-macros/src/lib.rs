@@ -83,8 +83,21 @@ pub fn step(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// # Accepts
 ///
 /// The functions that [`macro@step`] accepts. Options: `plan = path` (a `#[plan]` with the same parameters and output,
-/// which is what the agent declares before it runs; whether they fit is checked at compile time), `name`, `uses`,
-/// `owns`, `estimate`, `crate`, written as for a step.
+/// which is what the agent declares before it runs; whether they fit is checked at compile time), `allow(unrecorded)` (see
+/// below), and `name`, `uses`, `owns`, `estimate`, `crate`, written as for a step.
+///
+/// # Warns
+///
+/// A body is replayed after a crash, so it may learn only what is recorded. These calls, known by the path that is
+/// written, are warned of with what to write instead: the clock (`SystemTime::now`, `Instant::now`, `Utc::now`, …), chance
+/// (`rand::…`, `thread_rng`, `random`, `Uuid::new_v4`), tasks (`tokio::spawn`, `task::spawn…`, `thread::spawn`), waiting
+/// (`thread::sleep`, `time::sleep`, `time::timeout`, `time::interval`), and the world outside (`fs::…`, `env::var`,
+/// `reqwest::get`, `Command::new` of `process`, …). Closures, `async` blocks and the arguments of macros belong to the body;
+/// a function inside it, a `#[step]` for instance, does not.
+///
+/// An attribute sees names and no more: a call behind another function or under a renamed import is not noticed, and a
+/// module of one's own called `fs` is taken for a file system. `allow(unrecorded)` as an option of the attribute takes the
+/// warnings away, and so does `#[allow(deprecated)]` on the function, for a stable compiler warns in no other way.
 ///
 /// # Refuses
 ///
@@ -107,7 +120,11 @@ pub fn agent(arguments: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// # Accepts
 ///
-/// The functions that [`macro@step`] accepts, with `board: &Board` first. Options: `name` and `crate`.
+/// The functions that [`macro@step`] accepts, with `board: &Board` first. Options: `name`, `crate`, `allow(unrecorded)`.
+///
+/// # Warns
+///
+/// As [`macro@agent`] does: an orchestrator is replayed too.
 ///
 /// # Refuses
 ///

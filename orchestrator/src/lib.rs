@@ -24,7 +24,7 @@ mod shell;
 pub mod waiting;
 
 pub use neuron;
-pub use shell::{Assign, Board, Builder, Neuron, Package, Recovered, Run, Running, Target, Work, order};
+pub use shell::{Assign, Begins, Board, Builder, Neuron, Package, Recovered, Run, Running, Target, Work, order};
 
 /// The program of the README compiles.
 #[cfg(doctest)]

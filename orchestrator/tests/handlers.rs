@@ -212,8 +212,8 @@ async fn what_no_attempt_can_mend_is_parked_with_the_reason_and_handled_once_it_
     let builder = Neuron::builder().state(Told(tell)).state(Mended(true.into()));
     (mended.neuron, mended.told) = (builder.over(shop.neuron.ledger().clone()).await.unwrap(), told);
     let serving = mended.serve();
-    let (ship, author) = (ConsumerId::new("ship").unwrap(), Author::cli());
-    let redriven = mended.neuron.ledger().redrive(&ship, Redrive::One(pos), &author, None);
+    let (name, author) = (ConsumerId::new("ship").unwrap(), Author::cli());
+    let redriven = mended.neuron.ledger().redrive(&name, Redrive::One(pos), &author, None);
     assert_eq!(redriven.await.unwrap().left, 0);
     assert_eq!(mended.told().await, "is final #1");
     assert_eq!(shop.state("ship").parked.len(), 2);

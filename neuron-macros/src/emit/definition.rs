@@ -5,7 +5,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::{Type, spanned::Spanned};
 
 use super::parts;
-use crate::lower::{Definition, Kind, Options};
+use crate::lower::{Definition, Kind, Options, Unrecorded};
 
 /// The function that makes a call, with the body, the definition and its registration inside.
 pub(crate) fn definition(model: &Definition) -> TokenStream {
@@ -26,6 +26,7 @@ pub(crate) fn definition(model: &Definition) -> TokenStream {
         .collect();
     let types = model.parameters.iter().map(|parameter| &parameter.ty);
     let context = context(model);
+    let warnings = model.unrecorded.iter().map(warning);
     let (body, implementation) = (body(model), implementation(model, &marker, &args, &output));
     quote! {
         #(#outer)*
@@ -33,6 +34,7 @@ pub(crate) fn definition(model: &Definition) -> TokenStream {
             -> #runtime::Call<'_, impl #runtime::#marker<#context Args = #args, Output = #output> + use<>>
         {
             struct __Neuron;
+            #(#warnings)*
             #body
             #implementation
             #runtime::__private::inventory::submit! { #runtime::__private::Entry::of::<__Neuron>() }
@@ -54,6 +56,19 @@ fn ours(ident: &Ident) -> Ident {
 fn context(model: &Definition) -> Option<TokenStream> {
     let context = &model.context.ty;
     (model.kind == Kind::Orchestrator).then(|| quote!(Context = #context,))
+}
+
+/// A warning at the user's token: on a stable compiler only the use of something deprecated gives one.
+fn warning(unrecorded: &Unrecorded) -> TokenStream {
+    let (span, message) = (unrecorded.span, &unrecorded.message);
+    let used = quote_spanned!(span=> __UNRECORDED);
+    quote! {
+        const _: () = {
+            #[deprecated(note = #message)]
+            const __UNRECORDED: () = ();
+            #used
+        };
+    }
 }
 
 /// What the user wrote, under another name.

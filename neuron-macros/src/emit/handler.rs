@@ -2,10 +2,13 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
-use syn::spanned::Spanned;
+use syn::{Visibility, spanned::Spanned};
 
 use super::parts;
-use crate::lower::{Handler, Kind, Options};
+use crate::{
+    lower::{From, Handler, Kind, Options},
+    parse::Function,
+};
 
 /// The function and one table entry.
 pub(crate) fn handler(model: &Handler) -> TokenStream {
@@ -19,6 +22,7 @@ pub(crate) fn handler(model: &Handler) -> TokenStream {
         ..
     } = model;
     let (ident, doc) = (&function.sig.ident, parts::doc(&model.doc));
+    let function = for_lints(function.clone());
     let marker = format_ident!("{}", Kind::Handler.marker());
     let quiet = parts::quiet(&function.attrs);
     let values: Vec<_> = model.payload.iter().map(|_| format_ident!("__0")).collect();
@@ -49,6 +53,20 @@ pub(crate) fn handler(model: &Handler) -> TokenStream {
     }
 }
 
+/// The same function, its first words known as part of an expansion: one that waits for nothing is `async` because a handler
+/// is, and no lint shall tell the user so.
+fn for_lints(mut function: Function) -> Function {
+    let ours = |span: Span| span.resolved_at(Span::call_site());
+    if let Visibility::Public(token) = &mut function.vis {
+        token.span = ours(token.span);
+    }
+    if let Some(token) = &mut function.sig.asyncness {
+        token.span = ours(token.span);
+    }
+    function.sig.fn_token.span = ours(function.sig.fn_token.span);
+    function
+}
+
 /// The payload as a tuple, placed where the compiler shall point if it cannot be read.
 fn payload(model: &Handler) -> TokenStream {
     let place = model.payload.as_ref().map_or_else(Span::call_site, Spanned::span);
@@ -59,7 +77,7 @@ fn payload(model: &Handler) -> TokenStream {
 fn options(options: &Options) -> TokenStream {
     let kinds = &options.kinds;
     let kinds = (!kinds.is_empty()).then(|| quote!(.kinds(&[#(#kinds),*])));
-    let from = options.from_start.then(|| quote!(.from_start()));
+    let from = (options.from == From::Start).then(|| quote!(.from_start()));
     let retry = options.retry.as_ref().map(|retry| {
         let (max, backoff_ms) = (retry.max, retry.backoff_ms);
         quote!(.retry(#max, #backoff_ms))

@@ -1,7 +1,7 @@
 //! What an attribute makes of a function, and the words that messages use for it.
 
 use proc_macro2::Ident;
-use syn::Path;
+use syn::{Path, Type};
 
 /// What is being defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +91,13 @@ impl Kind {
             Self::Plan => format!("`fn {ident}(plan: &Plan, …) -> Node<…>`"),
             Self::Handler => format!("`async fn {ident}(event: &Event, payload: …) -> Result<()>`"),
         }
+    }
+
+    /// The kind whose context a type is called like.
+    pub(crate) fn of_context(ty: &Type) -> Option<Self> {
+        let Type::Path(path) = ty else { return None };
+        let last = path.path.segments.last()?;
+        Self::ALL.into_iter().find(|kind| last.ident == kind.context())
     }
 
     /// The kind that an attribute makes, if it is one of ours, with or without the name of a crate before it.

@@ -11,6 +11,7 @@ mod owned;
 mod parameter;
 mod pattern;
 mod signature;
+mod unrecorded;
 
 use syn::{LitStr, Path};
 
@@ -20,7 +21,8 @@ use crate::{
 };
 pub(crate) use doc::Doc;
 pub(crate) use kind::Kind;
-pub(crate) use model::{Definition, Handler, Options, Outline, Output, Parameter};
+pub(crate) use model::{Definition, From, Handler, Options, Outline, Output, Parameter};
+pub(crate) use unrecorded::Unrecorded;
 
 /// A definition from its attribute and function; `None` if what is wrong leaves nothing that could be called.
 ///
@@ -40,6 +42,8 @@ pub(crate) fn definition(
     let mut signature = signature?;
     parameter::ignore(kind, &mut signature.parameters, &options.ignored, errors);
     parameter::refuse_shadowed(&signature.parameters, &options, errors);
+    let replayed = matches!(kind, Kind::Agent | Kind::Orchestrator) && !options.unrecorded;
+    let unrecorded = replayed.then(|| unrecorded::find(kind, &signature.context.ident, &function.body));
     let (outer, inner) = attributes::split(&function.attrs);
     Some(Definition {
         kind,
@@ -57,6 +61,7 @@ pub(crate) fn definition(
         output: signature::output(&signature.returns),
         returns: signature.returns,
         options,
+        unrecorded: unrecorded.unwrap_or_default(),
         body: function.body.clone(),
     })
 }

@@ -2,7 +2,7 @@
 
 use proc_macro2::Ident;
 use quote::format_ident;
-use syn::{FnArg, Pat, PatType, Signature, ext::IdentExt};
+use syn::{FnArg, Pat, PatType, Signature, Type, ext::IdentExt};
 
 use super::{
     doc::Doc,
@@ -83,6 +83,13 @@ fn parameter(kind: Kind, number: usize, input: &FnArg, errors: &mut Errors) -> O
         );
         format_ident!("__{number}")
     });
+    if is_context(&typed.ty) {
+        let (a, first) = (kind.a(), kind.first());
+        let message =
+            format!("the {first} of {a} is its first parameter, and there is one; move it there or remove it");
+        errors.on(&typed.ty, message);
+        return None;
+    }
     let fit = owned::check(&typed.ty, &format!("a parameter of {}", kind.a()), errors);
     fit.then(|| Parameter {
         name: ident.unraw().to_string(),
@@ -91,6 +98,14 @@ fn parameter(kind: Kind, number: usize, input: &FnArg, errors: &mut Errors) -> O
         doc: Doc::of(&typed.attrs),
         ignored: false,
     })
+}
+
+/// Whether a type is plainly a reference to a context, of whatever kind.
+fn is_context(ty: &Type) -> bool {
+    let Type::Reference(reference) = owned::peel(ty) else {
+        return false;
+    };
+    Kind::of_context(&reference.elem).is_some()
 }
 
 fn refuse_conditions(kind: Kind, typed: &PatType, errors: &mut Errors) {

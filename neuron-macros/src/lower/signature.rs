@@ -171,6 +171,12 @@ fn context(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<Context> 
                 ty: (*reference.elem).clone(),
             });
         }
+        ty if Kind::of_context(ty).is_some() => {
+            errors.on(
+                &typed.ty,
+                format!("the {first} of {a} is lent to it; write `&{}`", kind.context()),
+            );
+        }
         _ => errors.on(&typed.ty, missing),
     }
     None

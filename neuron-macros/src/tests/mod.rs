@@ -4,6 +4,7 @@ mod golden;
 mod hygiene;
 mod refusals;
 mod samples;
+mod unrecorded;
 mod wires;
 
 use proc_macro2::TokenStream;

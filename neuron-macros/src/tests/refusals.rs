@@ -151,7 +151,18 @@ fn a_function_without_its_context_is_refused() {
             "async fn fetch(url: Url) -> Result<Page> { get(url) }",
             step,
         ),
-        ("step", "", "async fn fetch(cx: Cx) -> Result<Page> { get() }", step),
+        (
+            "step",
+            "",
+            "async fn fetch(cx: Cx) -> Result<Page> { get() }",
+            "the context of a step is lent to it; write `&Cx`",
+        ),
+        (
+            "agent",
+            "",
+            "async fn scout(cx: &Cx, other: &Cx) -> Result<Page> { get() }",
+            "the context of an agent is its first parameter, and there is one; move it there or remove it",
+        ),
         (
             "step",
             "",
@@ -359,8 +370,8 @@ fn an_output_that_cannot_stand_on_the_log_is_refused() {
 #[test]
 fn an_option_that_is_not_there_is_refused_with_those_that_are() {
     let elsewhere = |name: &str, home: &str, takes: &str| format!("`{name}` belongs on {home}; {takes}");
-    let agent = "an agent takes `name`, `plan`, `uses`, `owns`, `estimate`, `crate`";
-    let orchestrator = "an orchestrator takes `name`, `crate`";
+    let agent = "an agent takes `name`, `plan`, `uses`, `owns`, `estimate`, `allow`, `crate`";
+    let orchestrator = "an orchestrator takes `name`, `allow`, `crate`";
     check(&[
         (
             "step",
@@ -792,6 +803,17 @@ fn an_option_of_a_handler_that_is_wrong_is_refused() {
             SHIP,
             &format!("there is no option `inflight`; did you mean `in_flight`? {HANDLER_TAKES}"),
         ),
+    ]);
+}
+
+#[test]
+fn what_is_allowed_is_named() {
+    let form = "`allow` is written `allow(unrecorded)`";
+    let agent = "async fn scout(cx: &Cx) -> Result<Page> { get() }";
+    check(&[
+        ("agent", "allow(clocks)", agent, form),
+        ("agent", "allow", agent, form),
+        ("agent", "allow(unrecorded, twice)", agent, form),
     ]);
 }
 

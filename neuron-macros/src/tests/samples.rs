@@ -229,4 +229,11 @@ pub(super) const SAMPLES: &[Sample] = &[
         "
         async fn r#match(_: &rt::Event) -> Reply { Ok(()) }",
     ),
+    sample(
+        "an_agent_that_asks_the_clock",
+        "agent",
+        "",
+        "
+        async fn late(cx: &Cx) -> Result<bool> { Ok(std::time::SystemTime::now() > tomorrow(cx).await?) }",
+    ),
 ];

@@ -252,7 +252,7 @@ impl Handler {
         let refuse = |why: String| Err(here(Error::new(ErrorKind::Misuse, why)));
         if pattern.matches(&catalog::consumer(&own)) {
             return refuse(format!(
-                "pattern `{pattern}` selects what the handler's own position is recorded on"
+                "pattern `{pattern}` selects the topic on which its own position is recorded"
             ));
         }
         let most = limits::CONSUMER_IN_FLIGHT_MAX;

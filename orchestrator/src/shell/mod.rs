@@ -27,7 +27,7 @@ pub use assign::{Assign, Work};
 pub use builder::Builder;
 pub use context::Board;
 pub use handle::Package;
-pub use neuron::Neuron;
+pub use neuron::{Begins, Neuron};
 pub use order::{Target, order};
 pub use recover::Recovered;
 pub use run::{Run, Running};

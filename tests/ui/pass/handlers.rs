@@ -10,8 +10,8 @@ mod core {}
 mod std {}
 
 /// What is read; it need not be written.
-#[derive(serde::Deserialize)]
-struct Order {
+#[derive(Debug, serde::Deserialize)]
+pub struct Order {
     cents: u64,
 }
 

@@ -19,6 +19,7 @@ const STEP: &[Kind] = &[Kind::Step];
 const AGENT: &[Kind] = &[Kind::Agent];
 const HANDLER: &[Kind] = &[Kind::Handler];
 const WORK: &[Kind] = &[Kind::Step, Kind::Agent];
+const REPLAYED: &[Kind] = &[Kind::Agent, Kind::Orchestrator];
 const TRIED: &[Kind] = &[Kind::Step, Kind::Handler];
 const ALL: &[Kind] = &[Kind::Step, Kind::Agent, Kind::Orchestrator, Kind::Plan, Kind::Handler];
 
@@ -40,7 +41,7 @@ const fn repeatable(name: &'static str, form: &'static str, kinds: &'static [Kin
     }
 }
 
-const OPTIONS: [Spec; 15] = [
+const OPTIONS: [Spec; 16] = [
     single("name", "`name = \"…\"`", ALL),
     single("plan", "`plan = path::of::a_plan`", AGENT),
     repeatable("uses", "`uses(\"net\")` or `uses(\"gpu\", 2)`", WORK),
@@ -59,6 +60,7 @@ const OPTIONS: [Spec; 15] = [
     repeatable("kind", "`kind(\"order.placed\")`", HANDLER),
     single("from", "`from = start` or `from = now`", HANDLER),
     single("in_flight", "`in_flight = 8`", HANDLER),
+    single("allow", "`allow(unrecorded)`", REPLAYED),
     single("crate", "`crate = path::to::neuron`", ALL),
 ];
 
