@@ -43,23 +43,32 @@ pub(crate) fn outline(arguments: TokenStream, item: &TokenStream, found: Found) 
     }
 }
 
-/// `#[on]`, which this version reads but does not carry out.
-pub(crate) fn on(arguments: TokenStream, item: &TokenStream) -> TokenStream {
+/// `#[on("pattern")]`; `#[on(stage)]` is read but not carried out in this version.
+pub(crate) fn on(arguments: TokenStream, item: &TokenStream, found: Found) -> TokenStream {
     let mut errors = Errors::default();
-    match parse::target(arguments) {
-        Err(error) => errors.push(error),
-        Ok(Target::Pattern) => not_yet(
-            &mut errors,
-            "`#[on(\"…\")]` comes with a later version of neuron; until then wait for the topic in an agent with \
-             `cx.wait_for`",
-        ),
-        Ok(Target::Stage) => not_yet(
+    let target = parse::target(arguments, &mut errors);
+    if let Some(Target::Stage) = target {
+        not_yet(
             &mut errors,
             "`#[on(stage)]` comes with a later version of neuron; until then call the function where the message is \
              published",
-        ),
+        );
+        return emit::beside(&errors.into_tokens(), item);
     }
-    emit::beside(&errors.into_tokens(), item)
+    let Some(function) = function(item, &mut errors) else {
+        return emit::beside(&errors.into_tokens(), item);
+    };
+    let model = match target {
+        Some(Target::Pattern(pattern, arguments)) => {
+            lower::handler(function.clone(), pattern, arguments, found, &mut errors)
+        }
+        _ => None,
+    };
+    let messages = errors.into_tokens();
+    match model {
+        Some(model) if messages.is_empty() => emit::handler(&model),
+        _ => emit::as_written(&messages, function),
+    }
 }
 
 /// `#[metered]`, which this version reads but does not carry out.

@@ -84,8 +84,21 @@ pub fn step(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// # Accepts
 ///
 /// The functions that [`macro@step`] accepts. Options: `plan = path` (a `#[plan]` with the same parameters and output,
-/// which is what the agent declares before it runs; whether they fit is checked at compile time), `name`, `was`, `uses`,
-/// `owns`, `estimate`, `crate`, written as for a step.
+/// which is what the agent declares before it runs; whether they fit is checked at compile time), `allow(unrecorded)` (see
+/// below), and `name`, `was`, `uses`, `owns`, `estimate`, `crate`, written as for a step.
+///
+/// # Warns
+///
+/// A body is replayed after a crash, so it may learn only what is recorded. These calls, known by the path that is
+/// written, are warned of with what to write instead: the clock (`SystemTime::now`, `Instant::now`, `Utc::now`, …), chance
+/// (`rand::…`, `thread_rng`, `random`, `Uuid::new_v4`), tasks (`tokio::spawn`, `task::spawn…`, `thread::spawn`), waiting
+/// (`thread::sleep`, `time::sleep`, `time::timeout`, `time::interval`), and the world outside (`fs::…`, `env::var`,
+/// `reqwest::get`, `Command::new` of `process`, …). Closures, `async` blocks and the arguments of macros belong to the body;
+/// a function inside it, a `#[step]` for instance, does not.
+///
+/// An attribute sees names and no more: a call behind another function or under a renamed import is not noticed, and a
+/// module of one's own called `fs` is taken for a file system. `allow(unrecorded)` as an option of the attribute takes the
+/// warnings away, and so does `#[allow(deprecated)]` on the function, for a stable compiler warns in no other way.
 ///
 /// # Refuses
 ///
@@ -108,7 +121,11 @@ pub fn agent(arguments: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// # Accepts
 ///
-/// The functions that [`macro@step`] accepts, with `board: &Board` first. Options: `name`, `was` and `crate`.
+/// The functions that [`macro@step`] accepts, with `board: &Board` first. Options: `name`, `was`, `crate`, `allow(unrecorded)`.
+///
+/// # Warns
+///
+/// As [`macro@agent`] does: an orchestrator is replayed too.
 ///
 /// # Refuses
 ///
@@ -142,15 +159,56 @@ pub fn plan(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand::outline(arguments.into(), &item.into(), names::runtime()).into()
 }
 
-/// Will make a function listen to a topic, `#[on("sensor.**")]`, or stand at a stage, `#[on(stage)]`.
+/// Makes a handler of an `async fn`: a named durable consumer of the log, which a process that serves runs.
+///
+/// ```text
+/// #[on("orders.placed", retry(4, backoff = "500ms"))]
+/// async fn ship(event: &Event, order: Order) -> Result<()> { … }
+/// ```
+///
+/// leaves the function as it was written and adds one entry to the registry. `Neuron::serve` of the crate `orchestrator`
+/// runs every entry, each on its own task; of all processes that serve one store, one runs a handler and the others stand
+/// by. A message is handed out until the handler has succeeded or the message is parked, so a handler may see a message
+/// again after a crash: `event.idempotency_key()` stays the same.
+///
+/// | the function gives | and then |
+/// |---|---|
+/// | `Ok(())` | the message is settled |
+/// | `Ok(Append)` | the append and the handler's position are committed in one batch, exactly once in this store |
+/// | an error | it is handed out again by the schedule, parked after the last time |
+/// | an error of `Error::retry_after` | it is handed out again after that time |
+/// | a terminal error, or the payload cannot be read | it is parked at once, with the reason |
+/// | a panic | as an error |
+///
+/// Parked messages are shown by `neuron consumer NAME` and handed out again by `neuron redrive NAME`.
+///
+/// # Accepts
+///
+/// A free `async fn` whose first parameter is `event: &Event`, with at most one owned parameter more, which the payload of
+/// the message is read as, and which returns a `Result` of `()` or `Append`. The first argument of the attribute is a topic
+/// pattern: `*` is one segment, a last `**` any number of them, a last `>` one or more. Options:
+///
+/// | option | says |
+/// |---|---|
+/// | `name = "…"` | the name of the consumer, instead of that of the function |
+/// | `kind("order.placed")` | only messages of this type; may be repeated |
+/// | `from = start`, `from = now` | where it begins when it is first served: with the first message of the log, or (if not said) with the first that comes later. One that exists goes on where it stands |
+/// | `retry(3)`, `retry(3, backoff = "2s")` | how often a message is handed out in all (5 times if not said), how long before the second time, doubled each time up to a minute (1 s, 5 s, 30 s, 2 min if not said) |
+/// | `timeout = "30s"` | how long one attempt may take; without it a handler may work as long as it likes |
+/// | `in_flight = 8` | how many messages are handled or wait to be tried again at once (64 if not said); 1 keeps their order |
+/// | `crate = path` | where the runtime is, if the manifest does not tell |
 ///
 /// # Refuses
 ///
-/// Everything for now: the attribute belongs to the language, what it does comes with a later version. The message
-/// says what to write until then, and the item below stays as it is.
+/// A pattern that is none; a function that is not `async`, that is generic, that takes `self`, no event or more than one
+/// payload; a missing return type; the options that belong on other attributes. An attribute does not see what surrounds
+/// its function: in an `impl` block it is refused by the compiler's own words. Two handlers of one name are refused when
+/// the store is opened.
+///
+/// `#[on(stage)]`, with a path, comes with a later version, and says so.
 #[proc_macro_attribute]
 pub fn on(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    expand::on(arguments.into(), &item.into()).into()
+    expand::on(arguments.into(), &item.into(), names::runtime()).into()
 }
 
 /// Will measure the messages of a function as they pass.

@@ -27,6 +27,7 @@ pub mod fold;
 pub mod graph;
 pub mod ledger;
 pub mod limits;
+pub mod on;
 pub mod ownership;
 pub mod pipeline;
 pub mod plan;
@@ -111,14 +112,24 @@ pub use neuron_macros::guard;
 /// ```
 #[doc(inline)]
 pub use neuron_macros::metered;
-/// Until then a topic is listened to by hand:
+/// # Examples
 ///
 /// ```
-/// use neuron::{Ledger, Pattern, Result};
+/// use neuron::{Error, Event, Result, on};
 ///
-/// async fn warm(ledger: &Ledger) -> Result<String> {
-///     let mut sensors = ledger.subscribe(Pattern::new("sensor.**")?, neuron::ledger::From::Now)?;
-///     Ok(sensors.next().await?.topic.to_string())
+/// #[derive(serde::Deserialize)]
+/// struct Order {
+///     cents: u64,
+/// }
+///
+/// /// A failure is tried again; what no attempt can mend is laid aside at once.
+/// #[on("orders.placed", kind("order.placed"), retry(4, backoff = "500ms"))]
+/// async fn ship(event: &Event, order: Order) -> Result<()> {
+///     if order.cents == 0 {
+///         return Err(Error::terminal("nobody pays for it").into());
+///     }
+///     println!("{} for the {}. time", event.idempotency_key(), event.attempt());
+///     Ok(())
 /// }
 /// # fn main() {}
 /// ```
@@ -166,6 +177,7 @@ pub use neuron_macros::plan;
 /// ```
 #[doc(inline)]
 pub use neuron_macros::step;
+pub use on::Event;
 pub use plan::{Node, Plan};
 pub use schema::{ArtifactRef, BodyContract, EnvelopeRef, ItemRef, RunRef, Schema, SchemaRef, SchemaUse};
 pub use scope::{Burn, Content};
@@ -183,6 +195,7 @@ pub mod __private {
 
     pub use crate::{
         def::{Body, Def, Entry, Meta, Outcome, Param, body, kind},
+        on::{Handler, On, OnMeta},
         plan::{PlanEntry, outline},
     };
 

@@ -317,7 +317,7 @@ async fn a_thread_that_ended_before_it_is_awaited_is_no_reordering() {
     assert_eq!(world.count("thread.completed aside"), 1);
 }
 
-#[agent]
+#[agent(allow(unrecorded))]
 async fn smuggler(cx: &Cx, test: String) -> Result<String> {
     let thread = cx.spawn_thread("t", |cx| async move {
         let foreign = tokio::spawn(async move { draw(&cx, test, 0).await });
@@ -465,7 +465,7 @@ async fn an_output_is_the_same_live_and_in_a_replay() {
     assert_eq!(whole.crash().run(sees, ()).await.unwrap(), (1, 0));
 }
 
-#[agent]
+#[agent(allow(unrecorded))]
 async fn unrecorded(cx: &Cx, foreign: bool) -> Result<()> {
     let wait = Duration::from_millis(1);
     if foreign {

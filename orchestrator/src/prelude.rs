@@ -1,8 +1,8 @@
 //! Everything that a program with agents needs: `use orchestrator::prelude::*;`.
 
 pub use neuron::{
-    ArtifactRef, Burn, Cx, Envelope, EnvelopeRef, Error, ErrorKind, Filter, Millis, Node, Plan, Result, RunId, Secret,
-    Terminal, TokenId, agent, plan, step, store::Durability,
+    ArtifactRef, Burn, Cx, Envelope, EnvelopeRef, Error, ErrorKind, Event, Filter, Millis, Node, Plan, Result, RunId,
+    Secret, Terminal, TokenId, agent, on, plan, step, store::Durability,
 };
 
 /// ```

@@ -2,6 +2,7 @@
 
 mod doubt;
 mod edits;
+mod handler;
 mod large;
 mod matrix;
 

@@ -29,9 +29,15 @@ fn a_mistake_does_not_compile_and_the_message_says_what_to_write() {
 }
 
 #[test]
-fn what_a_user_may_write_compiles() {
+fn what_a_user_may_write_compiles_in_both_editions() {
     let crate_of_files = copied("accepted");
     copy_folder(&root().join("tests/ui/pass"), &crate_of_files.join("src/bin"));
+    check(&crate_of_files);
+    let manifest = crate_of_files.join("Cargo.toml");
+    let text = fs::read_to_string(&manifest).expect("a manifest");
+    let (newest, older) = ("edition = \"2024\"", "edition = \"2021\"");
+    assert!(text.contains(newest), "{text}");
+    fs::write(&manifest, text.replace(newest, older)).expect("a written manifest");
     check(&crate_of_files);
 }
 

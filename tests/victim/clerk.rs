@@ -66,7 +66,7 @@ async fn last(cx: &Cx) -> Result<String> {
     Ok("last".into())
 }
 
-#[agent]
+#[agent(allow(unrecorded))]
 async fn clerk(cx: &Cx) -> Result<Vec<String>> {
     let mut told = Vec::new();
     let notes: &[&str] = match env::var("EDIT").as_deref() {

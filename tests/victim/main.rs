@@ -17,6 +17,7 @@
 mod clerk;
 mod marks;
 mod porter;
+mod post;
 mod workshop;
 
 use std::{env, sync::Arc};
@@ -81,6 +82,10 @@ async fn main() -> Result<()> {
         "workshop" => tell(neuron.run(workshop::workshop, vec![3, 5, 8])).await,
         "clerk" => tell(neuron.run(clerk::office, ())).await,
         "porter" => tell(neuron.run(porter::station, porter::luggage())).await,
+        "post" => match post::office(neuron.clone()).await {
+            Ok(parked) => println!("result: {parked}"),
+            Err(error) => println!("error: {error}"),
+        },
         other => return Err(Error::new(ErrorKind::Misuse, format!("no scenario `{other}`")).into()),
     }
     Ok(())

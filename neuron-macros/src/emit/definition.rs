@@ -5,7 +5,7 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::{Type, spanned::Spanned};
 
 use super::parts;
-use crate::lower::{Definition, Kind, Options, Output};
+use crate::lower::{Definition, Kind, Options, Unrecorded};
 
 /// The function that makes a call, with the body, the definition and its registration inside.
 pub(crate) fn definition(model: &Definition) -> TokenStream {
@@ -17,7 +17,7 @@ pub(crate) fn definition(model: &Definition) -> TokenStream {
         ..
     } = model;
     let marker = Ident::new(model.kind.marker(), Span::call_site());
-    let (args, output) = (arguments(model), output(model));
+    let (args, output) = (arguments(model), parts::output(runtime, &model.output));
     let (cx, reference) = (ours(&model.context.ident), &model.context.reference);
     let names: Vec<_> = model
         .parameters
@@ -26,6 +26,7 @@ pub(crate) fn definition(model: &Definition) -> TokenStream {
         .collect();
     let types = model.parameters.iter().map(|parameter| &parameter.ty);
     let context = context(model);
+    let warnings = model.unrecorded.iter().map(warning);
     let (body, implementation) = (body(model), implementation(model, &marker, &args, &output));
     quote! {
         #(#outer)*
@@ -33,6 +34,7 @@ pub(crate) fn definition(model: &Definition) -> TokenStream {
             -> #runtime::Call<'_, impl #runtime::#marker<#context Args = #args, Output = #output> + use<>>
         {
             struct __Neuron;
+            #(#warnings)*
             #body
             #implementation
             #runtime::__private::inventory::submit! { #runtime::__private::Entry::of::<__Neuron>() }
@@ -54,6 +56,19 @@ fn ours(ident: &Ident) -> Ident {
 fn context(model: &Definition) -> Option<TokenStream> {
     let context = &model.context.ty;
     (model.kind == Kind::Orchestrator).then(|| quote!(Context = #context,))
+}
+
+/// A warning at the user's token: on a stable compiler only the use of something deprecated gives one.
+fn warning(unrecorded: &Unrecorded) -> TokenStream {
+    let (span, message) = (unrecorded.span, &unrecorded.message);
+    let used = quote_spanned!(span=> __UNRECORDED);
+    quote! {
+        const _: () = {
+            #[deprecated(note = #message)]
+            const __UNRECORDED: () = ();
+            #used
+        };
+    }
 }
 
 /// What the user wrote, under another name.
@@ -150,12 +165,4 @@ fn arguments(model: &Definition) -> TokenStream {
         _ => model.list,
     };
     quote_spanned!(place=> (#(#types,)*))
-}
-
-fn output(model: &Definition) -> TokenStream {
-    let runtime = &model.runtime;
-    match &model.output {
-        Output::Named(ty) => quote!(#ty),
-        Output::Of(ty) => quote_spanned!(ty.span()=> <#ty as #runtime::__private::Outcome>::Value),
-    }
 }

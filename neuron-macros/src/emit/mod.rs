@@ -3,9 +3,11 @@
 
 mod definition;
 mod fallback;
+mod handler;
 mod outline;
 mod parts;
 
 pub(crate) use definition::definition;
 pub(crate) use fallback::{as_written, beside};
+pub(crate) use handler::handler;
 pub(crate) use outline::outline;

@@ -18,8 +18,7 @@ pub(crate) fn outline(model: &Outline) -> TokenStream {
     } = model;
     let (ident, doc) = (&function.sig.ident, parts::doc(&model.doc));
     let (parameters, was) = (parts::parameters(runtime, &model.parameters), parts::was(was));
-    let deprecated = function.attrs.iter().any(|attr| attr.path().is_ident("deprecated"));
-    let quiet = deprecated.then(|| quote!(#[allow(deprecated)]));
+    let quiet = parts::quiet(&function.attrs);
     quote! {
         #function
         #(#conditions)*

@@ -1,10 +1,10 @@
 //! Pieces that several expansions share.
 
 use proc_macro2::TokenStream;
-use quote::quote;
-use syn::{LitStr, Path};
+use quote::{quote, quote_spanned};
+use syn::{Attribute, LitStr, Path, spanned::Spanned};
 
-use crate::lower::{Doc, Parameter};
+use crate::lower::{Doc, Output, Parameter};
 
 /// A doc comment as an expression of type `&'static str`.
 pub(super) fn doc(doc: &Doc) -> TokenStream {
@@ -30,4 +30,18 @@ pub(super) fn parameters(runtime: &Path, parameters: &[Parameter]) -> TokenStrea
         quote!(#runtime::__private::Param::new(#name, #doc) #ignored)
     });
     quote!(&[#(#each),*])
+}
+
+/// The type of what a success holds.
+pub(super) fn output(runtime: &Path, output: &Output) -> TokenStream {
+    match output {
+        Output::Named(ty) => quote!(#ty),
+        Output::Of(ty) => quote_spanned!(ty.span()=> <#ty as #runtime::__private::Outcome>::Value),
+    }
+}
+
+/// Registering a function that is deprecated is no use of it that its author should be warned of.
+pub(super) fn quiet(attrs: &[Attribute]) -> Option<TokenStream> {
+    let deprecated = attrs.iter().any(|attr| attr.path().is_ident("deprecated"));
+    deprecated.then(|| quote!(#[allow(deprecated)]))
 }

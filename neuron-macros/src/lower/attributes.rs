@@ -42,7 +42,7 @@ pub(super) fn refuse_a_second_kind(kind: Kind, attrs: &[Attribute], errors: &mut
                 kind.a(),
                 other.a()
             );
-            let same = format!("`#[{}]` is given twice", kind.word());
+            let same = format!("`#[{}]` is given twice", kind.attribute());
             errors.on(attr, if other == kind { same } else { message });
         }
     }

@@ -1,7 +1,7 @@
 //! What an attribute makes of a function, and the words that messages use for it.
 
 use proc_macro2::Ident;
-use syn::Path;
+use syn::{Path, Type};
 
 /// What is being defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,16 +10,28 @@ pub(crate) enum Kind {
     Agent,
     Orchestrator,
     Plan,
+    Handler,
 }
 
 impl Kind {
-    /// The name of the attribute, which is also the word for the thing.
+    const ALL: [Self; 5] = [Self::Step, Self::Agent, Self::Orchestrator, Self::Plan, Self::Handler];
+
+    /// The name of the attribute.
+    pub(crate) fn attribute(self) -> &'static str {
+        match self {
+            Self::Handler => "on",
+            _ => self.word(),
+        }
+    }
+
+    /// The word for the thing.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Step => "step",
             Self::Agent => "agent",
             Self::Orchestrator => "orchestrator",
             Self::Plan => "plan",
+            Self::Handler => "handler",
         }
     }
 
@@ -30,6 +42,7 @@ impl Kind {
             Self::Agent => "an agent",
             Self::Orchestrator => "an orchestrator",
             Self::Plan => "a plan",
+            Self::Handler => "a handler",
         }
     }
 
@@ -40,6 +53,7 @@ impl Kind {
             Self::Agent => "Agent",
             Self::Orchestrator => "Orchestrator",
             Self::Plan => "Plan",
+            Self::Handler => "On",
         }
     }
 
@@ -49,6 +63,23 @@ impl Kind {
             Self::Step | Self::Agent => "Cx",
             Self::Orchestrator => "Board",
             Self::Plan => "Plan",
+            Self::Handler => "Event",
+        }
+    }
+
+    /// The word for the first parameter.
+    pub(crate) fn first(self) -> &'static str {
+        match self {
+            Self::Handler => "event",
+            _ => "context",
+        }
+    }
+
+    /// The most parameters after the context: the runtime implements no longer tuples.
+    pub(crate) fn parameters_max(self) -> usize {
+        match self {
+            Self::Handler => 1,
+            _ => 8,
         }
     }
 
@@ -58,14 +89,20 @@ impl Kind {
             Self::Step | Self::Agent => format!("`async fn {ident}(cx: &Cx, …) -> Result<…>`"),
             Self::Orchestrator => format!("`async fn {ident}(board: &Board, …) -> Result<…>`"),
             Self::Plan => format!("`fn {ident}(plan: &Plan, …) -> Node<…>`"),
+            Self::Handler => format!("`async fn {ident}(event: &Event, payload: …) -> Result<()>`"),
         }
+    }
+
+    /// The kind whose context a type is called like.
+    pub(crate) fn of_context(ty: &Type) -> Option<Self> {
+        let Type::Path(path) = ty else { return None };
+        let last = path.path.segments.last()?;
+        Self::ALL.into_iter().find(|kind| last.ident == kind.context())
     }
 
     /// The kind that an attribute makes, if it is one of ours, with or without the name of a crate before it.
     pub(crate) fn of_attribute(path: &Path) -> Option<Self> {
         let last = path.segments.last()?;
-        [Self::Step, Self::Agent, Self::Orchestrator, Self::Plan]
-            .into_iter()
-            .find(|kind| last.ident == kind.word())
+        Self::ALL.into_iter().find(|kind| last.ident == kind.attribute())
     }
 }

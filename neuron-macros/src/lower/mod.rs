@@ -9,9 +9,11 @@ mod name;
 mod options;
 mod owned;
 mod parameter;
+mod pattern;
 mod signature;
+mod unrecorded;
 
-use syn::Path;
+use syn::{LitStr, Path};
 
 use crate::{
     errors::Errors,
@@ -19,7 +21,8 @@ use crate::{
 };
 pub(crate) use doc::Doc;
 pub(crate) use kind::Kind;
-pub(crate) use model::{Definition, Options, Outline, Output, Parameter};
+pub(crate) use model::{Definition, From, Handler, Options, Outline, Output, Parameter};
+pub(crate) use unrecorded::Unrecorded;
 
 /// A definition from its attribute and function; `None` if what is wrong leaves nothing that could be called.
 ///
@@ -40,6 +43,8 @@ pub(crate) fn definition(
     let mut signature = signature?;
     parameter::ignore(kind, &mut signature.parameters, &options.ignored, errors);
     parameter::refuse_shadowed(&signature.parameters, &options, errors);
+    let replayed = matches!(kind, Kind::Agent | Kind::Orchestrator) && !options.unrecorded;
+    let unrecorded = replayed.then(|| unrecorded::find(kind, &signature.context.ident, &function.body));
     let (outer, inner) = attributes::split(&function.attrs);
     Some(Definition {
         kind,
@@ -57,6 +62,7 @@ pub(crate) fn definition(
         output: signature::output(&signature.returns),
         returns: signature.returns,
         options,
+        unrecorded: unrecorded.unwrap_or_default(),
         body: function.body.clone(),
     })
 }
@@ -82,6 +88,37 @@ pub(crate) fn outline(
         was: options.was,
         doc: Doc::of(&function.attrs),
         parameters: signature?.parameters,
+        function,
+    })
+}
+
+/// A handler from its attribute and function; `None` if it cannot be registered.
+pub(crate) fn handler(
+    mut function: Function,
+    pattern: LitStr,
+    arguments: Vec<Argument>,
+    found: Result<Path, &'static str>,
+    errors: &mut Errors,
+) -> Option<Handler> {
+    let kind = Kind::Handler;
+    pattern::check(&pattern, errors);
+    let mut options = options::lower(kind, arguments, errors);
+    attributes::refuse_a_second_kind(kind, &function.attrs, errors);
+    let name = name::of(&function.sig.ident, options.name.as_ref(), kind, errors);
+    let signature = signature::lower(kind, &function, errors);
+    let runtime = name::runtime(options.runtime.take(), found, errors);
+    function.strip_parameter_docs();
+    let mut signature = signature?;
+    Some(Handler {
+        runtime: runtime?,
+        conditions: attributes::conditions(&function.attrs),
+        name,
+        doc: Doc::of(&function.attrs),
+        pattern,
+        event: signature.context.ty,
+        payload: signature.parameters.pop().map(|parameter| parameter.ty),
+        output: signature::output(&signature.returns),
+        options,
         function,
     })
 }

@@ -3,7 +3,7 @@
 use proc_macro2::{Ident, Span, TokenTree};
 use syn::{Attribute, FnArg, LitStr, Path, Token, Type, Visibility, punctuated::Punctuated};
 
-use super::{doc::Doc, kind::Kind};
+use super::{doc::Doc, kind::Kind, unrecorded::Unrecorded};
 use crate::parse::Function;
 
 /// A step, an agent or an orchestrator, ready to be written down.
@@ -27,6 +27,8 @@ pub(crate) struct Definition {
     pub(crate) returns: Type,
     pub(crate) output: Output,
     pub(crate) options: Options,
+    /// What the body does that no replay would repeat.
+    pub(crate) unrecorded: Vec<Unrecorded>,
     pub(crate) body: TokenTree,
 }
 
@@ -41,6 +43,22 @@ pub(crate) struct Outline {
     pub(crate) was: Vec<LitStr>,
     pub(crate) doc: Doc,
     pub(crate) parameters: Vec<Parameter>,
+}
+
+/// A handler: the function stays as it is, this is what is registered about it.
+pub(crate) struct Handler {
+    pub(crate) runtime: Path,
+    pub(crate) function: Function,
+    /// Attributes that decide whether the function exists at all.
+    pub(crate) conditions: Vec<Attribute>,
+    pub(crate) name: String,
+    pub(crate) doc: Doc,
+    pub(crate) pattern: LitStr,
+    /// The type behind the reference to the event.
+    pub(crate) event: Type,
+    pub(crate) payload: Option<Type>,
+    pub(crate) output: Output,
+    pub(crate) options: Options,
 }
 
 /// The first parameter of a definition.
@@ -87,6 +105,21 @@ pub(crate) struct Options {
     pub(crate) resolve: Option<Path>,
     pub(crate) plan: Option<Path>,
     pub(crate) ignored: Vec<Ident>,
+    /// What the body does by itself is its own business.
+    pub(crate) unrecorded: bool,
+    pub(crate) kinds: Vec<LitStr>,
+    pub(crate) from: From,
+    pub(crate) in_flight: Option<u32>,
+}
+
+/// Where a handler begins.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum From {
+    /// With the first message after it was made.
+    #[default]
+    Now,
+    /// With the first message of the log.
+    Start,
 }
 
 /// What a step is expected to burn.

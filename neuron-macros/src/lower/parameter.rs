@@ -2,7 +2,7 @@
 
 use proc_macro2::Ident;
 use quote::format_ident;
-use syn::{FnArg, Pat, PatType, Signature, ext::IdentExt};
+use syn::{FnArg, Pat, PatType, Signature, Type, ext::IdentExt};
 
 use super::{
     doc::Doc,
@@ -11,9 +11,6 @@ use super::{
     owned,
 };
 use crate::errors::Errors;
-
-/// The most parameters after the context: the runtime implements no longer tuples.
-const PARAMETERS_MAX: usize = 8;
 
 /// Checks the parameters after the context; `None` if one of them has no place on the log.
 pub(super) fn lower(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<Vec<Parameter>> {
@@ -27,11 +24,14 @@ pub(super) fn lower(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<
         errors.on(variadic, format!("{} has a fixed number of parameters", kind.a()));
         return None;
     }
-    if let Some(first) = after_context.clone().nth(PARAMETERS_MAX) {
-        let message = format!(
-            "{} takes at most {PARAMETERS_MAX} parameters after its context; pass a struct instead",
-            kind.a()
-        );
+    if let Some(first) = after_context.clone().nth(kind.parameters_max()) {
+        let (a, most) = (kind.a(), kind.parameters_max());
+        let message = match kind {
+            Kind::Handler => format!(
+                "{a} takes its event and one payload at most; the program's own values are at `event.state::<T>()`"
+            ),
+            _ => format!("{a} takes at most {most} parameters after its context; pass a struct instead"),
+        };
         errors.on(first, message);
         return None;
     }
@@ -71,7 +71,11 @@ pub(super) fn refuse_shadowed(parameters: &[Parameter], options: &Options, error
 fn parameter(kind: Kind, number: usize, input: &FnArg, errors: &mut Errors) -> Option<Parameter> {
     let FnArg::Typed(typed) = input else { return None };
     refuse_conditions(kind, typed, errors);
+    // The function of a handler stays as it is, and the name of its payload stands nowhere else.
     let ident = ident(&typed.pat).unwrap_or_else(|| {
+        if kind == Kind::Handler {
+            return format_ident!("__{number}");
+        }
         let why = "it stands on the log and in the schema of the tool; take it apart in the body";
         errors.on(
             &typed.pat,
@@ -79,6 +83,13 @@ fn parameter(kind: Kind, number: usize, input: &FnArg, errors: &mut Errors) -> O
         );
         format_ident!("__{number}")
     });
+    if is_context(&typed.ty) {
+        let (a, first) = (kind.a(), kind.first());
+        let message =
+            format!("the {first} of {a} is its first parameter, and there is one; move it there or remove it");
+        errors.on(&typed.ty, message);
+        return None;
+    }
     let fit = owned::check(&typed.ty, &format!("a parameter of {}", kind.a()), errors);
     fit.then(|| Parameter {
         name: ident.unraw().to_string(),
@@ -87,6 +98,14 @@ fn parameter(kind: Kind, number: usize, input: &FnArg, errors: &mut Errors) -> O
         doc: Doc::of(&typed.attrs),
         ignored: false,
     })
+}
+
+/// Whether a type is plainly a reference to a context, of whatever kind.
+fn is_context(ty: &Type) -> bool {
+    let Type::Reference(reference) = owned::peel(ty) else {
+        return false;
+    };
+    Kind::of_context(&reference.elem).is_some()
 }
 
 fn refuse_conditions(kind: Kind, typed: &PatType, errors: &mut Errors) {

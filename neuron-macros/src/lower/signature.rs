@@ -109,7 +109,7 @@ fn not_generic(kind: Kind, sig: &Signature, errors: &mut Errors) -> bool {
 fn returns(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<Type> {
     let what = match kind {
         Kind::Plan => "the `Node` its output comes from",
-        Kind::Step | Kind::Agent | Kind::Orchestrator => "a `Result`",
+        _ => "a `Result`",
     };
     let message = format!("{} returns {what}; expected {}", kind.a(), kind.usage(&sig.ident));
     let ReturnType::Type(_, ty) = &sig.output else {
@@ -139,14 +139,18 @@ fn is_no_result(ty: &Type) -> bool {
 
 fn context(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<Context> {
     let (a, usage) = (kind.a(), kind.usage(&sig.ident));
-    let missing = format!("the first parameter of {a} is its context; expected {usage}");
+    let first = kind.first();
+    let missing = format!("the first parameter of {a} is its {first}; expected {usage}");
     let typed = match sig.inputs.first() {
         None => {
             errors.at(sig.paren_token.span.join(), missing);
             return None;
         }
         Some(FnArg::Receiver(receiver)) => {
-            let why = "pass what it holds as parameters, so that it is on the log";
+            let why = match kind {
+                Kind::Handler => "what it needs of the program is at `event.state::<T>()`",
+                _ => "pass what it holds as parameters, so that it is on the log",
+            };
             errors.on(receiver, format!("{a} is a function without `self`; {why}"));
             return None;
         }
@@ -157,7 +161,7 @@ fn context(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<Context> 
         Type::Reference(reference) if reference.mutability.is_some() => {
             errors.on(
                 &typed.ty,
-                format!("the context of {a} is shared; write `&{}`", kind.context()),
+                format!("the {first} of {a} is shared; write `&{}`", kind.context()),
             );
         }
         Type::Reference(reference) => {
@@ -166,6 +170,12 @@ fn context(kind: Kind, sig: &Signature, errors: &mut Errors) -> Option<Context> 
                 reference: (*typed.ty).clone(),
                 ty: (*reference.elem).clone(),
             });
+        }
+        ty if Kind::of_context(ty).is_some() => {
+            errors.on(
+                &typed.ty,
+                format!("the {first} of {a} is lent to it; write `&{}`", kind.context()),
+            );
         }
         _ => errors.on(&typed.ty, missing),
     }
@@ -186,7 +196,10 @@ fn context_ident(kind: Kind, pat: &Pat, errors: &mut Errors) -> Ident {
         return Ident::new("__cx", Span::call_site());
     }
     parameter::ident(pat).unwrap_or_else(|| {
-        errors.on(pat, format!("the context of {} has a plain name, as in `cx`", kind.a()));
+        errors.on(
+            pat,
+            format!("the {} of {} has a plain name, as in `cx`", kind.first(), kind.a()),
+        );
         Ident::new("__cx", pat.span())
     })
 }

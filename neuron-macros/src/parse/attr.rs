@@ -40,8 +40,8 @@ pub(crate) struct Item {
 
 /// What `#[on(…)]` listens to.
 pub(crate) enum Target {
-    /// A topic pattern, in quotes.
-    Pattern,
+    /// A topic pattern, in quotes, and the options behind it.
+    Pattern(LitStr, Vec<Argument>),
     /// A stage, by its path.
     Stage,
 }
@@ -49,37 +49,52 @@ pub(crate) enum Target {
 /// Parses the arguments of an attribute. An argument that does not parse is one mistake; the next one is read again.
 pub(crate) fn arguments(tokens: TokenStream, errors: &mut Errors) -> Vec<Argument> {
     let mut found = Vec::new();
-    let parser = |input: ParseStream| {
-        while !input.is_empty() {
-            match one(input) {
-                Ok(argument) => found.push(argument),
-                Err(error) => {
-                    errors.push(error);
-                    skip_to_comma(input)?;
-                }
-            }
-            input.parse::<Option<Token![,]>>()?;
-        }
-        Ok(())
-    };
-    let parsed = parser.parse2(tokens);
+    let parsed = (|input: ParseStream| rest(input, &mut found, errors)).parse2(tokens);
     parsed.unwrap_or_else(|error| errors.push(error));
     found
 }
 
-/// Parses the argument of `#[on(…)]`: one topic pattern in quotes, or one path.
-pub(crate) fn target(tokens: TokenStream) -> Result<Target> {
-    if let Ok(pattern) = syn::parse2::<LitStr>(tokens.clone()) {
-        if pattern.value().is_empty() {
-            return Err(syn::Error::new_spanned(pattern, "a topic pattern is never empty"));
+fn rest(input: ParseStream, found: &mut Vec<Argument>, errors: &mut Errors) -> Result<()> {
+    while !input.is_empty() {
+        match one(input) {
+            Ok(argument) => found.push(argument),
+            Err(error) => {
+                errors.push(error);
+                skip_to_comma(input)?;
+            }
         }
-        return Ok(Target::Pattern);
+        input.parse::<Option<Token![,]>>()?;
     }
-    let message = "`#[on]` names what it listens to: a topic pattern in quotes, or the path of a stage";
-    match Path::parse_mod_style.parse2(tokens.clone()) {
-        Ok(_) => Ok(Target::Stage),
-        Err(_) if tokens.is_empty() => Err(syn::Error::new(Span::call_site(), message)),
-        Err(_) => Err(syn::Error::new_spanned(tokens, message)),
+    Ok(())
+}
+
+/// Parses the arguments of `#[on(…)]`: a topic pattern in quotes, with options, or one path.
+pub(crate) fn target(tokens: TokenStream, errors: &mut Errors) -> Option<Target> {
+    let message = "`#[on]` names first what it listens to: a topic pattern in quotes, as in `#[on(\"orders.*\")]`, or \
+                   the path of a stage";
+    if tokens.is_empty() {
+        errors.at(Span::call_site(), message);
+        return None;
+    }
+    if Path::parse_mod_style.parse2(tokens.clone()).is_ok() {
+        return Some(Target::Stage);
+    }
+    let mut found = Vec::new();
+    let parser = |input: ParseStream| {
+        let Ok(pattern) = input.parse::<LitStr>() else {
+            return Err(syn::Error::new_spanned(input.parse::<TokenStream>()?, message));
+        };
+        if !input.is_empty() && input.parse::<Option<Token![,]>>()?.is_none() {
+            return Err(input.error("expected a comma after the pattern"));
+        }
+        rest(input, &mut found, errors).map(|()| pattern)
+    };
+    match parser.parse2(tokens) {
+        Ok(pattern) => Some(Target::Pattern(pattern, found)),
+        Err(error) => {
+            errors.push(error);
+            None
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod golden;
 mod hygiene;
 mod refusals;
 mod samples;
+mod unrecorded;
 mod wires;
 
 use proc_macro2::TokenStream;
@@ -26,7 +27,7 @@ fn expansion_with(found: expand::Found, attribute: &str, arguments: &str, item: 
         "agent" => expand::definition(Kind::Agent, arguments, &item, found),
         "orchestrator" => expand::definition(Kind::Orchestrator, arguments, &item, found),
         "plan" => expand::outline(arguments, &item, found),
-        "on" => expand::on(arguments, &item),
+        "on" => expand::on(arguments, &item, found),
         "metered" => expand::metered(&arguments, &item),
         "guard" => expand::guard(&arguments, &item),
         other => panic!("there is no attribute `{other}`"),

@@ -214,4 +214,39 @@ pub(super) const SAMPLES: &[Sample] = &[
         r#"was = "sketch""#,
         "fn outline(plan: &Plan) -> Node<Summary> { plan.step(summarise, ()) }",
     ),
+    sample(
+        "a_handler",
+        "on",
+        r#""orders.placed""#,
+        "
+        /// Ships what was ordered.
+        pub async fn ship(event: &Event, order: Order) -> Result<()> {
+            if order.is_empty() { return Err(\"empty\".into()); }
+            send(event.idempotency_key(), order).await
+        }",
+    ),
+    sample(
+        "a_handler_with_all_options",
+        "on",
+        r#""/input/**", name = "biller", kind("order"), kind("order.again"), from = start, retry(3, backoff = "200ms"),
+        timeout = "5m", in_flight = 8"#,
+        "
+        #[cfg(feature = \"bills\")]
+        #[deprecated]
+        async fn bill(event: &Event, Order { cents, .. }: Order) -> std::io::Result<Append> { Ok(bill_of(event, cents)) }",
+    ),
+    sample(
+        "a_handler_without_a_payload",
+        "on",
+        r#""**", from = now, crate = rt"#,
+        "
+        async fn r#match(_: &rt::Event) -> Reply { Ok(()) }",
+    ),
+    sample(
+        "an_agent_that_asks_the_clock",
+        "agent",
+        "",
+        "
+        async fn late(cx: &Cx) -> Result<bool> { Ok(std::time::SystemTime::now() > tomorrow(cx).await?) }",
+    ),
 ];

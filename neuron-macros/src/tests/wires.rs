@@ -1,8 +1,9 @@
-//! Law L7: an expansion wires and never works. Outside the user's block there is no branch, no loop and no await.
+//! Law L7: an expansion wires and never works. Outside the user's block there is no branch, no loop, no await, and no
+//! closure that does more than call one function.
 
 use quote::{ToTokens, quote};
 use syn::{
-    Block, Expr, File, Macro, Token,
+    BinOp, Block, Expr, ExprClosure, File, Macro, Token,
     punctuated::Punctuated,
     visit::{self, Visit},
 };
@@ -55,24 +56,46 @@ impl<'ast> Visit<'ast> for Work {
 }
 
 fn works(expr: &Expr) -> bool {
-    matches!(
-        expr,
-        Expr::If(_)
-            | Expr::Match(_)
-            | Expr::Loop(_)
-            | Expr::While(_)
-            | Expr::ForLoop(_)
-            | Expr::Await(_)
-            | Expr::Try(_)
-            | Expr::TryBlock(_)
-            | Expr::Async(_)
-            | Expr::Let(_)
-            | Expr::Return(_)
-            | Expr::Break(_)
-            | Expr::Continue(_)
-            | Expr::Yield(_)
-            | Expr::Unsafe(_)
-    )
+    let bound = match expr {
+        Expr::Closure(closure) => !calls_one_function(closure),
+        Expr::Binary(binary) => is_lazy(&binary.op),
+        _ => false,
+    };
+    bound
+        || matches!(
+            expr,
+            Expr::If(_)
+                | Expr::Match(_)
+                | Expr::Loop(_)
+                | Expr::While(_)
+                | Expr::ForLoop(_)
+                | Expr::Await(_)
+                | Expr::Try(_)
+                | Expr::TryBlock(_)
+                | Expr::Async(_)
+                | Expr::Let(_)
+                | Expr::Return(_)
+                | Expr::Break(_)
+                | Expr::Continue(_)
+                | Expr::Yield(_)
+                | Expr::Unsafe(_)
+        )
+}
+
+/// Whether a closure does no more than call one function, on names it was given.
+fn calls_one_function(closure: &ExprClosure) -> bool {
+    let is_name = |expr: &Expr| match expr {
+        Expr::Reference(reference) => matches!(&*reference.expr, Expr::Path(_)),
+        other => matches!(other, Expr::Path(_)),
+    };
+    match &*closure.body {
+        Expr::Call(call) => is_name(&call.func) && call.args.iter().all(is_name),
+        _ => false,
+    }
+}
+
+fn is_lazy(op: &BinOp) -> bool {
+    matches!(op, BinOp::And(_) | BinOp::Or(_))
 }
 
 fn work(file: &File, block: String) -> Vec<String> {
@@ -123,6 +146,14 @@ fn work_in_an_expansion_would_be_found() {
         quote!(fetch().await),
         quote!(fetch()?),
         quote!(async { 1 }),
+        quote!(ready && go()),
+        quote!(ready || go()),
+        quote!(|a| go(stop(a))),
+        quote!(|a| {
+            go(a);
+            stop(a)
+        }),
+        quote!(|a| a + 1),
         quote!(::std::println!("a")),
         quote!(::neuron::__private::inventory::submit! { if a { b } else { c } }),
     ];

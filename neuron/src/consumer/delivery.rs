@@ -95,6 +95,16 @@ impl Delivery {
         self.end(Verdict::Retry { after, because }).await
     }
 
+    /// As [`Delivery::fail`], after a wait that the failure itself asks for.
+    ///
+    /// # Errors
+    /// As [`Delivery::ack`].
+    pub async fn fail_after(self, wait: Duration, because: impl fmt::Display) -> Result<(), Error> {
+        let because = reason(because);
+        let after = Some(wait);
+        self.end(Verdict::Retry { after, because }).await
+    }
+
     /// No further delivery would help, for this reason: the message is parked until somebody redrives it. Recorded when
     /// this returns.
     ///

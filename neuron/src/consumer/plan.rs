@@ -54,6 +54,16 @@ impl Plan {
     }
 }
 
+impl Plan {
+    /// The messages that it parks, each with its deliveries and the reason.
+    pub(super) fn parked(&self) -> impl Iterator<Item = &ConsumerParked> {
+        self.events.iter().filter_map(|(event, _)| match event {
+            Event::Parked(parked) => Some(parked),
+            _ => None,
+        })
+    }
+}
+
 impl Desk {
     /// Collects what is to be recorded. Until the plan is committed or has failed, no other plan says the same.
     pub(super) fn plan(&mut self, occasion: Occasion) -> Plan {

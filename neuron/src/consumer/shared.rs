@@ -201,6 +201,11 @@ impl Ticket {
 
     fn end(&mut self, stands: bool) {
         let Some(plan) = self.plan.take() else { return };
+        for parked in plan.parked().filter(|_| stands) {
+            let (name, pos) = (&self.shared.name, parked.pos);
+            let (attempts, because) = (parked.attempts, &parked.because);
+            tracing::warn!(consumer = %name, pos, attempts, because, "a message was parked: it waits until it is redriven");
+        }
         let mut desk = self.shared.desk();
         if stands {
             desk.committed(plan);

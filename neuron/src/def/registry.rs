@@ -3,13 +3,14 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use serde_json::Value;
 
 use super::{Encoded, Entry};
-use crate::{Error, ErrorKind, Json, Result, SchemaRef, plan::PlanEntry, scope::Code};
+use crate::{Error, ErrorKind, Json, Result, SchemaRef, on::Handler, plan::PlanEntry, scope::Code};
 
 /// The definitions and plans that a program knows by name. A name on the log leads back to code through it.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
     entries: BTreeMap<(&'static str, &'static str), &'static Entry>,
     plans: BTreeMap<&'static str, &'static PlanEntry>,
+    handlers: BTreeMap<&'static str, &'static Handler>,
     /// Where each name that is taken was given, by kind; for a former name also who has it today.
     names: BTreeMap<(&'static str, &'static str), Taken>,
     upcasts: BTreeMap<(&'static str, &'static str), ArgsUpcast>,
@@ -50,6 +51,9 @@ impl Registry {
         }
         for plan in inventory::iter::<PlanEntry> {
             registry.register_plan(plan)?;
+        }
+        for handler in inventory::iter::<Handler> {
+            registry.register_handler(handler)?;
         }
         Ok(registry)
     }
@@ -99,6 +103,20 @@ impl Registry {
                 return Err(taken(kind, one, known, Taken { by: name, at }));
             }
         }
+        Ok(())
+    }
+
+
+    /// Adds a handler; the same one twice is once.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Misuse`] naming both places if another handler has the name; what is wrong with its pattern, a type
+    /// or a count.
+    pub fn register_handler(&mut self, handler: &'static Handler) -> Result<(), Error> {
+        handler.check()?;
+        let meta = handler.meta();
+        self.take("handler", meta.name, &[], (meta.file, meta.line))?;
+        self.handlers.entry(meta.name).or_insert(handler);
         Ok(())
     }
 
@@ -199,6 +217,11 @@ impl Registry {
     /// All definitions, by kind and name.
     pub fn entries(&self) -> impl Iterator<Item = &'static Entry> {
         self.entries.values().copied()
+    }
+
+    /// All handlers, by name.
+    pub fn handlers(&self) -> impl Iterator<Item = &'static Handler> {
+        self.handlers.values().copied()
     }
 
     /// All plans, by name.

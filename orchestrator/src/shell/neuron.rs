@@ -1,12 +1,22 @@
 use std::{fmt, sync::Arc};
 
 use neuron::{
-    Author, Callable, Error, Ledger, Orchestrator, Result, consumer,
-    def::{Args, Def, Entry, encode},
+    Author, Callable, Error, Ledger, Result, consumer,
+    def::{Args, Def, Entry, encode, kind},
 };
 
 use super::{Board, Run, Target, engine::Engine, order};
 use crate::protocol::Order;
+
+/// What begins a run: an `#[orchestrator]` that is given a [`Board`]. `K` and `C` are its kind and its context.
+#[diagnostic::on_unimplemented(
+    message = "only an `#[orchestrator]` is run",
+    label = "not an `#[orchestrator]` that takes `&Board`",
+    note = "an `#[agent]` or a `#[plan]` is assigned by an orchestrator: `board.assign(…)`"
+)]
+pub trait Begins<K, C>: Def {}
+
+impl<D: Def<Kind = kind::Orchestrator, Context = Board>> Begins<kind::Orchestrator, Board> for D {}
 
 /// A store, and the runs of this process on it. Cheap to clone.
 #[derive(Clone)]
@@ -57,7 +67,7 @@ impl Neuron {
     ) -> Run<<F::Def as Def>::Output>
     where
         F: Callable<M>,
-        F::Def: Orchestrator + Def<Context = Board>,
+        F::Def: Begins<<F::Def as Def>::Kind, <F::Def as Def>::Context>,
     {
         let args = <F::Def as Def>::Args::from_bare(args);
         Run::new(

@@ -8,6 +8,7 @@ use neuron::{
 
 use super::{
     Neuron,
+    handlers::Handlers,
     standing::{Standing, standing},
     supervise::owned,
 };
@@ -102,11 +103,43 @@ impl Neuron {
         Ok(found)
     }
 
-    /// Keeps taking up unfinished runs until it is dropped: also those of a process that dies or hangs later.
+    /// Keeps taking up unfinished runs until it is dropped, also those of a process that dies or hangs later, and runs
+    /// the handlers of this program, each function with `#[on("…")]`.
+    ///
+    /// A handler is a durable consumer: of all processes that serve, one runs it and the others stand by. When this is
+    /// dropped the handlers stop, and what they had in hand is handed out again. The runs go on.
+    ///
+    /// ```
+    /// use neuron::{Append, Author, Contract, Draft, Event, Pattern, Topic, on};
+    /// # use orchestrator::prelude::*;
+    ///
+    /// #[orchestrator]
+    /// async fn ship(_board: &Board, order: String) -> Result<String> {
+    ///     Ok(format!("{order} is on its way"))
+    /// }
+    ///
+    /// /// A run per order. The order names it, so that a second delivery finds the first one's run.
+    /// #[on("orders.placed")]
+    /// async fn placed(event: &Event, order: String) -> Result<()> {
+    ///     let neuron = event.state::<Neuron>()?;
+    ///     neuron.run(ship, order).id(event.envelope().id().to_string()).await?;
+    ///     Ok(())
+    /// }
+    ///
+    /// # async fn show() -> Result<()> {
+    /// let neuron = Neuron::open("shop.db").await?;
+    /// let orders = Pattern::new("orders.placed")?;
+    /// neuron.ledger().declare(&orders, Contract::Durable, &Author::new("shop")?).await?;
+    /// neuron.serve().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Denied`] naming the order, once the build of this program is retired; a kind of the disk.
+    /// [`ErrorKind::Denied`] naming the order, once the build of this program is retired; [`ErrorKind::Contract`] if a
+    /// consumer of a handler's name exists and is given other messages; a kind of the disk.
     pub async fn serve(&self) -> Result<(), Error> {
+        let mut handlers = Handlers::start(self);
         // A view: each look costs what has changed since the one before, however long the log is.
         let unfinished = self.0.ledger.view(Unfinished).await?;
         // What cannot be read back is for whoever knows its arguments, or mends the store: this program will not.
@@ -129,7 +162,7 @@ impl Neuron {
                     Ready::Refused | Ready::Ended => {}
                 }
             }
-            tokio::time::sleep(limits::SERVE_POLL).await;
+            handlers.watch(limits::SERVE_POLL).await?;
         }
     }
 

@@ -1,8 +1,5 @@
 use neuron::{Cx, Result, guard, metered, on, step};
 
-#[on("sensor.**")]
-fn heard() {}
-
 #[on(stages::validate)]
 fn validated() {}
 
@@ -17,7 +14,6 @@ async fn fetch(cx: &Cx) -> Result<()> {
 fn checked() {}
 
 fn main() {
-    heard();
     validated();
     checked();
 }

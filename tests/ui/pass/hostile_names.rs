@@ -58,4 +58,36 @@ async fn scout(cx: &Context, string: String) -> ::neuron::Result<Entry> {
     ::std::result::Result::Ok(r#type(cx, string).await?)
 }
 
+#[step]
+async fn like_ours(__cx: &Context, __0: u32, __1: u32, __inputs: u32) -> Reply<Vec> {
+    let _ = (__0, __1, __inputs);
+    ::std::result::Result::Ok(Vec {})
+}
+
+/// A module of the runtime's own name.
+mod inner {
+    mod neuron {}
+    mod orchestrator {}
+    mod inventory {}
+    use ::neuron::{Cx, Event, agent, on, step};
+
+    #[step]
+    async fn call(cx: &Cx, neuron: super::Result) -> ::neuron::Result<super::Vec> {
+        let _ = (cx, neuron);
+        ::std::result::Result::Ok(super::Vec {})
+    }
+
+    #[agent(allow(unrecorded))]
+    async fn inventory(cx: &Cx, result: super::Result) -> ::neuron::Result<super::Vec> {
+        let _ = ::std::time::Instant::now();
+        ::std::result::Result::Ok(call(cx, result).await?)
+    }
+
+    #[on("orders.placed")]
+    async fn body(event: &Event, result: super::Result) -> ::neuron::Result<()> {
+        let _ = (event, result);
+        ::std::result::Result::Ok(())
+    }
+}
+
 fn main() {}

@@ -10,7 +10,7 @@ use syn::{Expr, LitStr, Result};
 use super::{
     duration::milliseconds,
     kind::Kind,
-    model::{Estimate, Options, Retry},
+    model::{Estimate, From, Options, Retry},
 };
 use crate::{
     errors::Errors,
@@ -50,6 +50,10 @@ impl Options {
             ("resolve", Value::Is(value)) => self.resolve = Some(path(spec, value)?),
             ("plan", Value::Is(value)) => self.plan = Some(path(spec, value)?),
             ("crate", Value::Is(value)) => self.runtime = Some(path(spec, value)?),
+            ("from", Value::Is(value)) => self.from = beginning(spec, value)?,
+            ("in_flight", Value::Is(value)) => self.in_flight = Some(number(spec, value)?),
+            ("allow", Value::List(items, _)) => self.unrecorded = allows(spec, argument, items)?,
+            ("kind", Value::List(items, _)) => self.add_kind(spec, argument, items)?,
             ("uses", Value::List(items, _)) => self.add_use(spec, argument, items)?,
             ("owns", Value::List(items, _)) => self.add_owned(spec, argument, items)?,
             ("estimate", Value::List(items, _)) => self.estimate = Some(estimate(spec, argument, items)?),
@@ -87,6 +91,19 @@ impl Options {
         Ok(())
     }
 
+    fn add_kind(&mut self, spec: &Spec, argument: &Argument, items: &[Item]) -> Result<()> {
+        let [Item { name: None, value }] = items else {
+            return Err(spec.form_error(argument));
+        };
+        let kind = text(spec, value)?;
+        if self.kinds.iter().any(|known| known.value() == kind.value()) {
+            let message = format!("the type `{}` is named twice", kind.value());
+            return Err(syn::Error::new_spanned(kind, message));
+        }
+        self.kinds.push(kind);
+        Ok(())
+    }
+
     fn refuse_named(&self, resource: &LitStr) -> Result<()> {
         let mut named = self.uses.iter().map(|(name, _)| name).chain(&self.owns);
         if named.all(|name| name.value() != resource.value()) {
@@ -111,6 +128,23 @@ impl Options {
             self.ignored.push(ident);
         }
         Ok(())
+    }
+}
+
+fn allows(spec: &Spec, argument: &Argument, items: &[Item]) -> Result<bool> {
+    let [Item { name: None, value }] = items else {
+        return Err(spec.form_error(argument));
+    };
+    let is_known = path(spec, value)?.is_ident("unrecorded");
+    is_known.then_some(true).ok_or_else(|| spec.form_error(value))
+}
+
+fn beginning(spec: &Spec, value: &Expr) -> Result<From> {
+    let place = path(spec, value)?;
+    match place.get_ident() {
+        Some(ident) if ident == "start" => Ok(From::Start),
+        Some(ident) if ident == "now" => Ok(From::Now),
+        _ => Err(spec.form_error(value)),
     }
 }
 

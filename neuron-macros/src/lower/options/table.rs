@@ -17,8 +17,11 @@ pub(super) struct Spec {
 
 const STEP: &[Kind] = &[Kind::Step];
 const AGENT: &[Kind] = &[Kind::Agent];
+const HANDLER: &[Kind] = &[Kind::Handler];
 const WORK: &[Kind] = &[Kind::Step, Kind::Agent];
-const ALL: &[Kind] = &[Kind::Step, Kind::Agent, Kind::Orchestrator, Kind::Plan];
+const REPLAYED: &[Kind] = &[Kind::Agent, Kind::Orchestrator];
+const TRIED: &[Kind] = &[Kind::Step, Kind::Handler];
+const ALL: &[Kind] = &[Kind::Step, Kind::Agent, Kind::Orchestrator, Kind::Plan, Kind::Handler];
 
 const fn single(name: &'static str, form: &'static str, kinds: &'static [Kind]) -> Spec {
     Spec {
@@ -38,7 +41,7 @@ const fn repeatable(name: &'static str, form: &'static str, kinds: &'static [Kin
     }
 }
 
-const OPTIONS: [Spec; 13] = [
+const OPTIONS: [Spec; 17] = [
     single("name", "`name = \"…\"`", ALL),
     repeatable("was", "`was = \"…\"`, the name it had before", ALL),
     single("plan", "`plan = path::of::a_plan`", AGENT),
@@ -49,12 +52,16 @@ const OPTIONS: [Spec; 13] = [
         "`estimate(tokens = 2000, seconds = 30, tool_calls = 1)`, each of them optional",
         WORK,
     ),
-    single("retry", "`retry(3)` or `retry(3, backoff = \"200ms\")`", STEP),
-    single("timeout", "`timeout = \"30s\"`", STEP),
+    single("retry", "`retry(3)` or `retry(3, backoff = \"200ms\")`", TRIED),
+    single("timeout", "`timeout = \"30s\"`", TRIED),
     single("once", "`once`, without a value", STEP),
     single("share", "`share`, without a value", STEP),
     single("resolve", "`resolve = path::of::a_step`", STEP),
     repeatable("ignore", "`ignore(parameter)`", STEP),
+    repeatable("kind", "`kind(\"order.placed\")`", HANDLER),
+    single("from", "`from = start` or `from = now`", HANDLER),
+    single("in_flight", "`in_flight = 8`", HANDLER),
+    single("allow", "`allow(unrecorded)`", REPLAYED),
     single("crate", "`crate = path::to::neuron`", ALL),
 ];
 
@@ -64,7 +71,11 @@ pub(super) fn find(kind: Kind, name: &Ident, errors: &mut Errors) -> Option<&'st
     match known {
         Some(spec) if spec.kinds.contains(&kind) => return Some(spec),
         Some(spec) => errors.on(name, format!("`{name}` belongs on {}; {}", homes(spec), accepted(kind))),
-        None => errors.on(name, format!("there is no option `{name}`; {}", accepted(kind))),
+        None => {
+            let meant = nearest(kind, &name.to_string()).map(|meant| format!("did you mean `{meant}`? "));
+            let meant = meant.unwrap_or_default();
+            errors.on(name, format!("there is no option `{name}`; {meant}{}", accepted(kind)));
+        }
     }
     None
 }
@@ -76,8 +87,24 @@ impl Spec {
     }
 }
 
+/// How much a word is like an option that was meant: `retries` is like `retry`, `colour` like nothing.
+const ALIKE: f64 = 0.85;
+
+/// The option of this kind that was probably meant.
+fn nearest(kind: Kind, name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let of_kind = OPTIONS.iter().filter(|spec| spec.kinds.contains(&kind));
+    let alike = of_kind.map(|spec| (strsim::jaro_winkler(&name, spec.name), spec.name));
+    let (alike, nearest) = alike.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    (alike >= ALIKE).then_some(nearest)
+}
+
 fn homes(spec: &Spec) -> String {
-    let attributes: Vec<_> = spec.kinds.iter().map(|kind| format!("`#[{}]`", kind.word())).collect();
+    let attributes: Vec<_> = spec
+        .kinds
+        .iter()
+        .map(|kind| format!("`#[{}]`", kind.attribute()))
+        .collect();
     attributes.join(" or ")
 }
 

@@ -1,0 +1,185 @@
+use std::{convert::Infallible, time::Duration};
+
+use neuron::{
+    Append, Error, ErrorKind, Result,
+    consumer::{Consumer, Delivery},
+    limits,
+    on::{Event, Handler},
+    scope,
+};
+use tokio::{task::JoinSet, time::timeout};
+
+use super::Neuron;
+
+/// How often a delivery whose handler still works asks for more time: well within what a consumer waits.
+const EXTEND_EVERY: Duration = Duration::from_secs(10);
+
+/// The handlers of a serving process, each on its own task; dropped, they stop, and what they had in hand is handed out
+/// again.
+pub(super) struct Handlers(JoinSet<Result<Infallible, Error>>);
+
+impl Handlers {
+    /// Starts every handler that this program registers.
+    pub(super) fn start(neuron: &Neuron) -> Self {
+        let mut tasks = JoinSet::new();
+        for handler in neuron.0.registry.handlers() {
+            tasks.spawn(serve(neuron.clone(), handler));
+        }
+        Self(tasks)
+    }
+
+    /// Waits, no longer than `time`, for a handler that can go on no more.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub(super) async fn watch(&mut self, time: Duration) -> Result<(), Error> {
+        if self.0.is_empty() {
+            tokio::time::sleep(time).await;
+            return Ok(());
+        }
+        match timeout(time, self.0.join_next()).await {
+            Ok(Some(Ok(Err(error)))) => Err(error),
+            Ok(Some(Err(panic))) => Err(Error::new(ErrorKind::Panicked, panic)),
+            Ok(None) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// Runs one handler for as long as the process serves: stands by, works, and stands by again if it is taken over.
+async fn serve(neuron: Neuron, handler: &'static Handler) -> Result<Infallible, Error> {
+    let mut state = neuron.0.state.clone();
+    state.insert(neuron.clone());
+    let name = handler.meta().name;
+    loop {
+        let named = |error: Error| error.context(format!("the handler `{name}` cannot go on"));
+        let consumer = handler.consumer(&neuron.0.ownership).map_err(named)?;
+        let mut consumer = consumer.open().await.map_err(named)?;
+        let Err(error) = hand_out(&mut consumer, handler, &state).await;
+        if error.kind() != ErrorKind::Fenced {
+            return Err(named(error));
+        }
+        tracing::warn!(%error, handler = name, "another process runs the handler now; this one stands by");
+    }
+}
+
+/// Hands out messages until that cannot go on.
+async fn hand_out(
+    consumer: &mut Consumer,
+    handler: &'static Handler,
+    state: &scope::State,
+) -> Result<Infallible, Error> {
+    let mut in_hand = JoinSet::new();
+    let mut told = false;
+    loop {
+        let next = tokio::select! {
+            next = consumer.next() => next,
+            Some(_) = in_hand.join_next() => continue,
+        };
+        match next {
+            Ok(delivery) => {
+                told = false;
+                in_hand.spawn(deliver(delivery, handler, state.clone()));
+            }
+            // As many are parked as may be. Somebody will redrive them; until then it asks now and then.
+            Err(error) if error.kind() == ErrorKind::TooLarge => {
+                if !told {
+                    tracing::error!(%error, handler = handler.meta().name, "a handler stands still");
+                }
+                told = true;
+                tokio::time::sleep(limits::SERVE_POLL).await;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Handles one message and says how that ended.
+async fn deliver(mut delivery: Delivery, handler: &'static Handler, state: scope::State) {
+    let (pos, attempt) = (delivery.envelope().pos, delivery.attempt());
+    let event = Event::new(delivery.envelope().clone(), attempt, delivery.key(), state);
+    let said = match handle(&mut delivery, handler, &event).await {
+        Ok(Verdict::Done(Some(effect))) => commit(delivery, effect).await,
+        Ok(verdict) => end(delivery, verdict).await,
+        Err(lost) => Err(lost),
+    };
+    // Then somebody else has the message, or it will be handed out again.
+    if let Err(error) = said {
+        let handler = handler.meta().name;
+        tracing::warn!(%error, handler, pos, attempt, "how a message ended could not be recorded");
+    }
+}
+
+/// What a handler made of a message.
+enum Verdict {
+    /// It is settled, with what is committed in the same batch.
+    Done(Option<Append>),
+    /// It is tried again: by the schedule, or after a wait of its own.
+    Again(Option<Duration>, String),
+    /// It is laid aside.
+    Never(String),
+}
+
+impl Verdict {
+    fn of(outcome: Result<Option<Append>, Error>) -> Self {
+        match outcome {
+            Ok(effect) => Self::Done(effect),
+            Err(error) if error.is_terminal() => Self::Never(error.to_string()),
+            Err(error) => Self::Again(error.wait(), error.to_string()),
+        }
+    }
+
+    /// What becomes of a message whose effect was refused: another time might see another store, but no other draft.
+    fn refused(error: &Error) -> Self {
+        let because = format!("what the handler gave was refused: {error}");
+        match error.kind() {
+            ErrorKind::Conflict | ErrorKind::Fenced | ErrorKind::Busy | ErrorKind::Full | ErrorKind::Io => {
+                Self::Again(None, because)
+            }
+            _ => Self::Never(because),
+        }
+    }
+}
+
+/// Runs the handler within its time.
+///
+/// # Errors
+/// Why the delivery is not this process's any more. The handler is stopped then, for somebody else has the message.
+async fn handle(delivery: &mut Delivery, handler: &Handler, event: &Event) -> Result<Verdict, Error> {
+    let longest = handler.meta().timeout_ms.map(Duration::from_millis);
+    let (work, late) = (handler.handle(event), past(longest));
+    tokio::pin!(work, late);
+    loop {
+        tokio::select! {
+            biased;
+            outcome = &mut work => return Ok(Verdict::of(outcome)),
+            because = &mut late => return Ok(Verdict::Again(None, because)),
+            () = tokio::time::sleep(EXTEND_EVERY) => delivery.extend()?,
+        }
+    }
+}
+
+async fn past(longest: Option<Duration>) -> String {
+    match longest {
+        Some(longest) => {
+            tokio::time::sleep(longest).await;
+            format!("the handler took longer than {longest:?}")
+        }
+        None => std::future::pending().await,
+    }
+}
+
+async fn commit(mut delivery: Delivery, effect: Append) -> Result<(), Error> {
+    match delivery.ack_with(effect).await {
+        Ok(_) => Ok(()),
+        Err(error) => end(delivery, Verdict::refused(&error)).await,
+    }
+}
+
+async fn end(delivery: Delivery, verdict: Verdict) -> Result<(), Error> {
+    match verdict {
+        Verdict::Done(_) => delivery.ack().await,
+        Verdict::Again(Some(wait), because) => delivery.fail_after(wait, because).await,
+        Verdict::Again(None, because) => delivery.fail(because).await,
+        Verdict::Never(because) => delivery.poison(because).await,
+    }
+}
