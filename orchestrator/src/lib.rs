@@ -26,7 +26,8 @@ pub mod waiting;
 
 pub use neuron;
 pub use shell::{
-    Assign, Begins, Board, Builder, Found, Neuron, Outlook, Package, Recovered, Replayed, Run, Running, Target, Work, order,
+    Assign, Begins, Board, Builder, Found, Neuron, Outlook, Package, Recovered, Replayed, Run, Running, Target, Work,
+    order,
 };
 
 /// The program of the README compiles.

@@ -106,7 +106,6 @@ impl Registry {
         Ok(())
     }
 
-
     /// Adds a handler; the same one twice is once.
     ///
     /// # Errors
