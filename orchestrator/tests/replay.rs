@@ -74,7 +74,7 @@ macro_rules! version {
         mod $module {
             use super::*;
 
-            #[agent(name = "worker")]
+            #[agent(name = "worker", allow(unrecorded))]
             #[allow(unused_variables, reason = "some have no use for it")]
             pub(super) async fn worker($cx: &Cx, goal: u32) -> Result<u32> $body
 
