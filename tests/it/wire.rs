@@ -7,7 +7,7 @@ use neuron::{
     ledger::{ArtifactSettled, ArtifactSuperseded, HeaderInjected},
     ownership::{LeaseClaimed, LeaseReleased},
     store::Select,
-    vocabulary::{Message, clearance, consumer, control, orchestration, step},
+    vocabulary::{Message, clearance, consumer, control, dialogue, orchestration, step},
 };
 use schemars::JsonSchema;
 
@@ -63,6 +63,7 @@ fn every_type_of_the_vocabulary_is_in_the_catalogue_and_no_other() {
         clearance::TYPES,
         consumer::TYPES,
         control::TYPES,
+        dialogue::TYPES,
         step::TYPES,
     ];
     let code: BTreeSet<String> = modules

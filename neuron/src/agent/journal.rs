@@ -7,16 +7,17 @@ use std::{
 use futures::future::BoxFuture;
 
 use crate::{
-    Append, Artifact, Author, Cause, Digest, Draft, Error, ErrorKind, Expectation, Json, Ledger, Millis, Parent,
+    Append, Artifact, Author, Cause, Digest, Draft, Envelope, Error, ErrorKind, Expectation, Json, Ledger, Millis, Parent,
     Pattern, Result, SchemaRef, Topic,
     envelope::Reserved,
     ledger::From,
     schema::Upcasters,
-    scope::{Burn, Committed, Content, Journal, Record, Ruling, Then, panicked},
+    scope::{Burn, Committed, Content, Given, Journal, Record, Ruling, Then, Wanted, panicked},
     token::{Control, Orders},
     vocabulary::{
         Message as _,
-        control::{ControlResolved, StepRuling},
+        control::{ControlAnswered, ControlRequested, ControlResolved, StepRuling},
+        dialogue::QuestionAsked,
         step::{StepArtifact, StepProgressed, StepStarted, ThreadStarted, TimerStarted},
     },
 };
@@ -73,7 +74,13 @@ impl State {
 
 /// Whether a record begins what a later one ends.
 fn starts(record: &Record) -> bool {
-    [StepStarted::TYPE, TimerStarted::TYPE, ThreadStarted::TYPE].contains(&record.kind)
+    [
+        StepStarted::TYPE,
+        TimerStarted::TYPE,
+        ThreadStarted::TYPE,
+        QuestionAsked::TYPE,
+    ]
+    .contains(&record.kind)
 }
 
 fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -106,11 +113,13 @@ impl Inner {
         draft.trusted = true;
         draft.artifacts.extend(large);
         draft.artifacts.extend(record.artifacts);
+        draft.named.extend(record.named);
+        draft.key = record.keyed.map(Into::into);
         if let Some(burn) = record.burn {
             draft = metered(draft, burn)?;
         }
         let state = locked(&self.state);
-        draft.cause.clone_from(&state.cause);
+        draft.cause = record.cause.map(Cause::Envelope).or_else(|| state.cause.clone());
         // Of a step's own artifact, the step's start: the scope of a step is its key.
         let within = (record.kind == StepArtifact::TYPE).then_some(&record.scope);
         let start = state.starts.get(&record.key);
@@ -286,6 +295,32 @@ impl Journal for LedgerJournal {
         })
     }
 
+    fn given(&self, wanted: Wanted, pos: u64) -> BoxFuture<'static, Result<Given, Error>> {
+        let this = self.0.clone();
+        Box::pin(async move {
+            // Of its own topic alone, so that what is first is never in question.
+            let Some(topic) = this.place.control.last() else {
+                return std::future::pending().await;
+            };
+            let mut requests = this.ledger.subscribe(Pattern::exactly(topic), From::After(pos))?;
+            loop {
+                let envelope = match requests.try_next()? {
+                    Some(envelope) => envelope,
+                    None => requests.next().await?,
+                };
+                if let Some(value) = says(&envelope, &wanted)? {
+                    return Ok(Given {
+                        pos: envelope.pos,
+                        at: envelope.at,
+                        by: envelope.author.to_string(),
+                        value,
+                        cause: Some(envelope.reference()),
+                    });
+                }
+            }
+        })
+    }
+
     fn store(&self, mut content: Content) -> BoxFuture<'static, Result<Result<Digest, Error>, Error>> {
         let ledger = self.0.ledger.clone();
         Box::pin(async move {
@@ -318,6 +353,20 @@ impl Journal for LedgerJournal {
     fn upcast(&self, value: Json, from: SchemaRef, to: SchemaRef) -> Result<Json, Error> {
         Json::of(&self.0.upcasters.upcast(value.to_value(), from, to)?)
     }
+}
+
+/// What an envelope of a control topic says to whoever wants that.
+fn says(envelope: &Envelope, wanted: &Wanted) -> Result<Option<Json>, Error> {
+    Ok(match wanted {
+        Wanted::Answer(key) => {
+            let answered = ControlAnswered::read(envelope)?.filter(|answered| *answered.key == **key);
+            answered.map(|answered| answered.answer)
+        }
+        Wanted::Update(name) => {
+            let requested = ControlRequested::read(envelope)?.filter(|requested| *requested.update == **name);
+            requested.map(|requested| requested.request)
+        }
+    })
 }
 
 fn ruled(resolved: ControlResolved) -> Ruling {

@@ -1,7 +1,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -9,6 +9,7 @@ use std::{
 use futures::{future::BoxFuture, task::AtomicWaker};
 
 use super::{
+    continued::Onward,
     gate::Gate,
     identity::{content, random},
     journal::Burn,
@@ -36,6 +37,9 @@ pub struct Scope {
     /// What the calls of the body took, in milliseconds.
     children_ms: AtomicU64,
     pub(super) on_idle: Mutex<Option<Hook>>,
+    /// The agent whose own body this is: it may begin again.
+    agent: OnceLock<&'static str>,
+    onward: Mutex<Option<Onward>>,
 }
 
 /// What else happens when the body is idle and no recorded answer is left to deliver.
@@ -98,6 +102,8 @@ impl Scope {
             burn: Mutex::default(),
             children_ms: AtomicU64::new(0),
             on_idle: Mutex::default(),
+            agent: OnceLock::new(),
+            onward: Mutex::default(),
         });
         runtime.opened(scope.tag, scope.driver.clone());
         scope
@@ -157,6 +163,34 @@ impl Scope {
     /// What this attempt took so far.
     pub fn burnt(&self) -> Burn {
         *self.burn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It is the own body of the agent of this name.
+    pub(super) fn is_body_of(&self, agent: &'static str) {
+        self.agent.get_or_init(|| agent);
+    }
+
+    /// The agent whose own body it is.
+    pub(crate) fn agent(&self) -> Option<&'static str> {
+        self.agent.get().copied()
+    }
+
+    /// Drives the body no further: it begins again with these arguments.
+    pub(crate) fn go_onward(&self, onward: Onward) {
+        *self.onward() = Some(onward);
+        self.driver.wake();
+    }
+
+    pub(super) fn take_onward(&self) -> Option<Onward> {
+        self.onward().take()
+    }
+
+    pub(super) fn goes_onward(&self) -> bool {
+        self.onward().is_some()
+    }
+
+    fn onward(&self) -> MutexGuard<'_, Option<Onward>> {
+        self.onward.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs `hook` whenever the body is idle and no recorded answer is left to deliver, before new calls start.

@@ -94,6 +94,9 @@ impl Scope {
             Leave::Wait => return Idle::Nothing,
             Leave::Stop(stop) => return Idle::Stopped(stop),
         }
+        if self.goes_onward() {
+            return Idle::Stopped(Stop::Continued);
+        }
         let mut gate = self.gate();
         let Some(delivery) = gate.deliver() else {
             drop(gate);

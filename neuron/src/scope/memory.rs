@@ -7,16 +7,18 @@ use std::{
 };
 
 use futures::future::{self, BoxFuture};
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
-use super::{Committed, Content, History, Journal, Record, Ruling, Then};
+use super::{Committed, Content, Given, History, Journal, Record, Ruling, Then, Wanted};
 use crate::{Clock, Digest, Error, ErrorKind, Json, Millis, Result, vocabulary::step::StepProgressed};
 
 /// A log in memory, for plain tests of bodies: nothing outlives it, and a step in doubt fails.
 #[derive(Debug)]
 pub struct MemoryJournal {
     clock: Arc<dyn Clock>,
-    inner: Mutex<Inner>,
+    inner: Arc<Mutex<Inner>>,
+    /// Rung when something is given from outside.
+    bell: Arc<Notify>,
 }
 
 /// A clock of the wall that goes with the monotonic one, from its making on.
@@ -34,6 +36,7 @@ struct Inner {
     lines: Vec<(Committed, Record)>,
     deferred: Vec<Record>,
     rulings: Vec<(String, Ruling)>,
+    given: Vec<(Wanted, Given)>,
     blobs: HashMap<Digest, Arc<[u8]>>,
     progress: Option<StepProgressed>,
 }
@@ -55,7 +58,8 @@ impl MemoryJournal {
     pub fn with_clock(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,
-            inner: Mutex::default(),
+            inner: Arc::default(),
+            bell: Arc::default(),
         }
     }
 
@@ -63,14 +67,17 @@ impl MemoryJournal {
     #[must_use]
     pub fn cut(&self, count: usize) -> Self {
         let lines = self.lines().into_iter().take(count).collect();
+        let known = self.inner();
         let inner = Inner {
             lines,
-            blobs: self.inner().blobs.clone(),
+            given: known.given.clone(),
+            blobs: known.blobs.clone(),
             ..Inner::default()
         };
         Self {
             clock: self.clock.clone(),
-            inner: Mutex::new(inner),
+            inner: Arc::new(Mutex::new(inner)),
+            bell: Arc::default(),
         }
     }
 
@@ -101,6 +108,24 @@ impl MemoryJournal {
         self.inner().rulings.push((key.into(), ruling));
     }
 
+    /// Gives something from outside: an answer to a question, or an update. It outlives a crash, as on a log.
+    pub fn give(&self, wanted: Wanted, value: Json) {
+        let at = self.now();
+        let mut inner = self.inner();
+        // It comes after all that stands, and after what was given before.
+        let last = inner.given.last().map_or(0, |(_, given)| given.pos);
+        let given = Given {
+            pos: last.max(inner.lines.len() as u64) + 1,
+            at,
+            by: "test".into(),
+            value,
+            cause: None,
+        };
+        inner.given.push((wanted, given));
+        drop(inner);
+        self.bell.notify_waiters();
+    }
+
     /// A blob that was stored.
     pub fn blob(&self, hash: &Digest) -> Option<Arc<[u8]>> {
         self.inner().blobs.get(hash).cloned()
@@ -112,11 +137,20 @@ impl MemoryJournal {
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.inner)
     }
 }
 
+fn locked(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
+    inner.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Inner {
+    fn next_given(&self, wanted: &Wanted, pos: u64) -> Option<Given> {
+        let after = |(for_whom, given): &&(Wanted, Given)| for_whom == wanted && given.pos > pos;
+        self.given.iter().find(after).map(|(_, given)| given.clone())
+    }
+
     fn commit(&mut self, record: Record, at: Millis) -> Committed {
         let pos = self.lines.len() as u64 + 1;
         let at = self.lines.last().map_or(at, |(last, _)| last.at.max(at));
@@ -174,5 +208,20 @@ impl Journal for MemoryJournal {
             Ruling::Fail(Error::new(ErrorKind::InDoubt, message))
         };
         Box::pin(future::ready(Ok(ruling)))
+    }
+
+    fn given(&self, wanted: Wanted, pos: u64) -> BoxFuture<'static, Result<Given, Error>> {
+        let (inner, bell) = (self.inner.clone(), self.bell.clone());
+        Box::pin(async move {
+            loop {
+                let rung = bell.notified();
+                let mut rung = std::pin::pin!(rung);
+                rung.as_mut().enable();
+                if let Some(given) = locked(&inner).next_given(&wanted, pos) {
+                    return Ok(given);
+                }
+                rung.await;
+            }
+        })
     }
 }

@@ -4,11 +4,15 @@ use serde::de::DeserializeOwned;
 
 use super::Committed;
 use crate::{
-    Error, Json, Millis, Result, SchemaRef,
+    Error, ErrorKind, Json, Millis, Result, SchemaRef,
     vocabulary::{
         Message as _,
+        dialogue::{
+            QuestionAnswered, QuestionAsked, QuestionLapsed, QuestionRefused, UpdateAccepting, UpdateAnswered,
+            UpdateRefused, UpdateTaken,
+        },
         step::{
-            PackageCompleted, PackageFailed, ReplayOnceChanged, StepAbandoned, StepArtifact, StepAttempted,
+            AgentContinued, PackageCompleted, PackageFailed, ReplayOnceChanged, StepAbandoned, StepArtifact, StepAttempted,
             StepCompleted, StepDoubted, StepFailed, StepStarted, ThreadCompleted, ThreadFailed, TimerFired,
             TimerStarted,
         },
@@ -17,7 +21,28 @@ use crate::{
 
 /// What is on the log of a run, by scope. A resumed body is answered from it.
 #[derive(Debug, Default)]
-pub struct History(HashMap<Arc<str>, Past>);
+pub struct History {
+    scopes: HashMap<Arc<str>, Past>,
+    /// By name of update, the `pos` of the last request that was taken or refused.
+    updates: HashMap<Arc<str>, u64>,
+    /// The last time that the body has begun again.
+    continued: Option<Incarnation>,
+    /// Envelopes that were taken into account.
+    taken: u64,
+}
+
+/// A body that begins again.
+#[derive(Clone, Debug)]
+pub(crate) struct Incarnation {
+    /// Its scope.
+    pub(crate) scope: Arc<str>,
+    /// How often the body has begun again, from 1.
+    pub(crate) number: u64,
+    /// Its arguments as they are recorded, and their schema.
+    pub(crate) args: (Json, SchemaRef),
+    /// When it began.
+    pub(crate) at: Millis,
+}
 
 /// What is on the log of one scope. Live records change it by the same methods as those read at a resume.
 #[derive(Debug, Default)]
@@ -37,6 +62,8 @@ pub(crate) struct Known {
     pub(crate) born: u64,
     /// Starts since the last end.
     pub(crate) open: u32,
+    /// Whether its body let go of it since it last began.
+    pub(crate) let_go: bool,
     /// Attempts that ended.
     pub(crate) attempts: u32,
     /// The `pos` of the last end of an attempt that was no answer.
@@ -49,7 +76,17 @@ pub(crate) struct Known {
     /// The `pos` at which it was held because another `once` call of its name is on the log.
     pub(crate) changed: Option<u64>,
     pub(crate) deadline: Option<Millis>,
+    /// The `pos` up to which what was given to it from outside was looked at.
+    pub(crate) heard: Option<u64>,
     pub(crate) answer: Option<Answer>,
+}
+
+/// A call of a `once` step that began and has no answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Open {
+    pub(crate) name: String,
+    /// Whether its body let go of it, so that nobody will settle it.
+    pub(crate) let_go: bool,
 }
 
 /// The recorded answer of a call.
@@ -76,6 +113,19 @@ impl Answer {
             typed: None,
         }
     }
+
+    /// An update as the body takes it: where its request stands, and what it asks.
+    pub(crate) fn asked(mut self, pos: u64) -> Result<Self, Error> {
+        if let Ok(request) = &self.outcome {
+            self.outcome = Ok(Json::of(&(pos, request))?);
+        }
+        Ok(self)
+    }
+}
+
+/// What a body is told that asked a person and was not answered in time.
+pub(crate) fn lapsed() -> Error {
+    Error::new(ErrorKind::Timeout, "nobody answered the question in time")
 }
 
 /// What a body is told.
@@ -116,7 +166,21 @@ impl History {
     /// # Errors
     /// [`ErrorKind::Schema`](crate::ErrorKind::Schema) if the payload is not what its type says.
     pub fn add(&mut self, place: Committed, kind: &str, payload: &Json, large: Option<Json>) -> Result<(), Error> {
+        self.taken += 1;
         match kind {
+            AgentContinued::TYPE => {
+                let word: AgentContinued = payload.decode()?;
+                let args = word.args.or(large).unwrap_or_else(Json::null);
+                // What came before is answered for.
+                self.scopes.clear();
+                self.updates = word.updates.into_iter().map(|(name, pos)| (name.into(), pos)).collect();
+                self.continued = Some(Incarnation {
+                    scope: word.key.into(),
+                    number: word.incarnation,
+                    args: (args, word.args_schema),
+                    at: place.at,
+                });
+            }
             StepStarted::TYPE => {
                 let word: StepStarted = payload.decode()?;
                 let call = self.call(&word.scope, &word.key);
@@ -144,9 +208,55 @@ impl History {
                 call.name = word.name;
                 call.deadline = Some(word.deadline);
             }
+            QuestionAsked::TYPE => {
+                let word: QuestionAsked = payload.decode()?;
+                let call = self.call(&word.scope, &word.key);
+                call.name = word.name;
+                (call.heard, call.deadline) = (Some(place.pos), word.deadline);
+            }
+            QuestionRefused::TYPE => {
+                let word: QuestionRefused = payload.decode()?;
+                self.call(&word.scope, &word.key).heard = Some(word.given);
+            }
+            UpdateAccepting::TYPE => {
+                let word: UpdateAccepting = payload.decode()?;
+                self.call(&word.scope, &word.key).heard = Some(place.pos);
+            }
+            UpdateRefused::TYPE => {
+                let word: UpdateRefused = payload.decode()?;
+                self.updates.insert(word.update.into(), word.asked);
+            }
             _ => self.add_answer(place, kind, payload, large)?,
         }
         Ok(())
+    }
+
+    /// How many envelopes it was made of.
+    pub fn envelopes(&self) -> u64 {
+        self.taken
+    }
+
+    /// Where the body has begun again last, if it has.
+    pub(crate) fn take_continued(&mut self) -> Option<Incarnation> {
+        self.continued.take()
+    }
+
+    /// Calls of `once` steps that began and have no answer: key, name, and whether their body let go of them.
+    pub(crate) fn unsettled_once(&self) -> impl Iterator<Item = (Arc<str>, Open)> {
+        let calls = self.scopes.values().flat_map(Past::iter);
+        let open = calls.filter(|(_, call)| call.once && call.answer.is_none() && (call.open > 0 || call.doubted.is_some()));
+        open.map(|(key, call)| {
+            let open = Open {
+                name: call.name.clone(),
+                let_go: call.let_go,
+            };
+            (key.clone(), open)
+        })
+    }
+
+    /// Up to where requests were taken, by name of update.
+    pub(crate) fn take_updates(&mut self) -> HashMap<Arc<str>, u64> {
+        std::mem::take(&mut self.updates)
     }
 
     fn add_answer(&mut self, place: Committed, kind: &str, payload: &Json, large: Option<Json>) -> Result<(), Error> {
@@ -199,13 +309,33 @@ impl History {
                 let word: PackageFailed = payload.decode()?;
                 self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Err(word.error)));
             }
+            QuestionAnswered::TYPE => {
+                let word: QuestionAnswered = payload.decode()?;
+                let schema = Some(word.answer_schema);
+                self.answer(&word.scope, &word.key, &word.name, output(word.answer, schema));
+            }
+            QuestionLapsed::TYPE => {
+                let word: QuestionLapsed = payload.decode()?;
+                self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Err(lapsed())));
+            }
+            UpdateTaken::TYPE => {
+                let word: UpdateTaken = payload.decode()?;
+                let schema = Some(word.request_schema);
+                let request = output(word.request, schema);
+                self.updates.insert(word.update.into(), word.asked);
+                self.answer(&word.scope, &word.key, &word.name, request.asked(word.asked)?);
+            }
+            UpdateAnswered::TYPE => {
+                let word: UpdateAnswered = payload.decode()?;
+                self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Ok(Json::null())));
+            }
             _ => {}
         }
         Ok(())
     }
 
     fn call(&mut self, scope: &str, key: &str) -> &mut Known {
-        self.0.entry(scope.into()).or_default().call(key)
+        self.scopes.entry(scope.into()).or_default().call(key)
     }
 
     /// The first answer of a call stands: a relay may repeat one.
@@ -218,7 +348,7 @@ impl History {
 
     /// Takes what is known of a scope out, for the body that is about to be driven in it.
     pub(crate) fn take(&mut self, scope: &str) -> Past {
-        self.0.remove(scope).unwrap_or_default()
+        self.scopes.remove(scope).unwrap_or_default()
     }
 }
 
@@ -260,6 +390,7 @@ impl Known {
             self.open + 1
         };
         self.retry_at = None;
+        self.let_go = false;
     }
 
     pub(crate) fn attempted(&mut self, word: &StepAttempted, pos: u64) {
@@ -287,6 +418,7 @@ impl Known {
 
     /// A step that must never happen twice may have happened: its start stays open.
     pub(crate) fn abandoned(&mut self) {
+        self.let_go = true;
         if !self.once {
             self.open = 0;
         }

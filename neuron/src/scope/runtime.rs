@@ -10,7 +10,11 @@ use std::{
 
 use futures::{future::BoxFuture, task::AtomicWaker};
 
-use super::{History, Journal, past::Past};
+use super::{
+    History, Journal,
+    once::Unsettled,
+    past::{Incarnation, Past},
+};
 use crate::{Error, ErrorKind, Json, Result, SchemaRef, vocabulary::orchestration::Claims};
 
 /// What all scopes of one package, or of one orchestrator's body, share: their log, their past, the orders given to
@@ -25,6 +29,8 @@ pub struct Runtime {
     /// Every start is committed before its body runs, because the owner before this one died.
     careful: AtomicBool,
     orders: Mutex<Orders>,
+    /// The `once` steps that began and have no answer.
+    pub(crate) unsettled: Unsettled,
 }
 
 /// What a program knows of the steps whose names are on the log.
@@ -70,6 +76,8 @@ pub enum Stop {
     Held(Error),
     /// A cancel was committed.
     Cancelled,
+    /// The body begins again with other arguments.
+    Continued,
 }
 
 impl Stop {
@@ -78,6 +86,7 @@ impl Stop {
         match self {
             Self::Refused(error) | Self::Held(error) => error,
             Self::Cancelled => Error::new(ErrorKind::Cancelled, "the work was cancelled"),
+            Self::Continued => Error::new(ErrorKind::Misuse, "nobody drives this body who could begin it again"),
         }
     }
 }
@@ -149,12 +158,14 @@ impl Runtime {
             history: Mutex::default(),
             careful: AtomicBool::new(false),
             orders: Mutex::default(),
+            unsettled: Unsettled::default(),
         }
     }
 
     /// What the log holds already.
     #[must_use]
     pub fn history(mut self, history: History) -> Self {
+        self.unsettled = Unsettled::of(history.unsettled_once());
         self.history = Mutex::new(history);
         self
     }
@@ -260,6 +271,12 @@ impl Runtime {
 
     pub(crate) fn take_past(&self, scope: &str) -> Past {
         self.history.lock().unwrap_or_else(PoisonError::into_inner).take(scope)
+    }
+
+    /// Where the body has begun again last, according to the log.
+    pub(crate) fn take_continued(&self) -> Option<Incarnation> {
+        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        history.take_continued()
     }
 
     pub(crate) fn is_careful(&self) -> bool {

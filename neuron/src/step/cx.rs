@@ -5,6 +5,7 @@ use futures::future::poll_fn;
 use super::{
     artifact::artifact,
     builtin::{thread, timer},
+    question::Question,
 };
 use crate::{
     ArtifactRef, Error, ErrorKind, Millis, Payload, Result,
@@ -116,6 +117,25 @@ impl Cx {
                 .map(|fired| Err(fired.err().unwrap_or_else(|| late(time))))
         })
         .await
+    }
+
+    /// Asks a person and waits for the answer, at no cost: `neuron waiting` lists the question, `neuron answer` answers
+    /// it, also while no process runs. The schema of `T` is recorded with the question, and what does not fit it is
+    /// refused. The first answer that fits stands, and a replay is given the same.
+    ///
+    /// With a deadline ([`Question::within`]) it gives `None` once its time is over.
+    ///
+    /// ```no_run
+    /// # async fn show(cx: &neuron::Cx) -> neuron::Result<()> {
+    /// let title = cx.ask_human::<String>("What is the report to be called?").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::TooLarge`] for a question longer than [`QUESTION_BYTES_MAX`](crate::limits::QUESTION_BYTES_MAX).
+    pub fn ask_human<T: Payload>(&self, question: impl Into<String>) -> Question<'_, T> {
+        Question::new(&self.scope, question.into())
     }
 
     /// Keeps `content` as an artifact and names it by its hash. `name` is yours, `kind` is what it is to the log, for

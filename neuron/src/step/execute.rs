@@ -164,8 +164,11 @@ impl Execution {
             self.home.runtime().journal.defer(record);
             return Ok(());
         }
-        let (home, key) = (self.home.clone(), self.key.clone());
+        let (home, key, name) = (self.home.clone(), self.key.clone(), meta.once.then_some(meta.name));
         let note: Then = Box::new(move |place| {
+            if let Some(name) = name {
+                home.runtime().unsettled.began(&key, name);
+            }
             home.known(&key, |call| {
                 call.started(&started, large.map(|(_, args)| args), place.pos);
             });
@@ -252,7 +255,10 @@ impl Execution {
         let mut record = self.record(&attempted)?;
         record.burn = Some(self.burnt());
         let (home, key) = (self.home.clone(), self.key.clone());
-        let note: Then = Box::new(move |place| home.known(&key, |call| call.attempted(&attempted, place.pos)));
+        let note: Then = Box::new(move |place| {
+            home.runtime().unsettled.settled(&key);
+            home.known(&key, |call| call.attempted(&attempted, place.pos));
+        });
         self.home.runtime().journal.append(record, note).await?;
         Ok(Next::Again)
     }
@@ -293,6 +299,7 @@ impl Execution {
             let mut answer = Recorded::new(place, Ok(output));
             answer.schema = Some(schema);
             answer.typed = ran.map(|ran| ran.typed);
+            home.runtime().unsettled.settled(&key);
             home.answered(&key, name, answer);
         });
         self.home.runtime().journal.append(record, hand_over).await?;
@@ -312,7 +319,10 @@ impl Execution {
         let mut record = self.record(&failed)?;
         record.burn = Some(self.burnt());
         let (home, key, name) = (self.home.clone(), self.key.clone(), self.entry.meta().name);
-        let hand_over: Then = Box::new(move |place| home.answer(&key, name, place, Err(error)));
+        let hand_over: Then = Box::new(move |place| {
+            home.runtime().unsettled.settled(&key);
+            home.answer(&key, name, place, Err(error));
+        });
         self.home.runtime().journal.append(record, hand_over).await?;
         Ok(Next::Answered)
     }
@@ -323,6 +333,7 @@ impl Execution {
             return;
         }
         self.home.known(&self.key, Known::abandoned);
+        self.home.runtime().unsettled.let_go(&self.key);
         let abandoned = StepAbandoned {
             scope: self.home.id().to_string(),
             key: self.key.to_string(),

@@ -9,7 +9,10 @@ mod deadline;
 mod doubt;
 mod execute;
 mod halt;
+mod onward;
+mod question;
 
 pub use call::Call;
 pub use cx::{Cx, test};
 pub(crate) use execute::ask;
+pub use question::{Question, Within};

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use neuron::{Ledger, store::Access};
 
 use super::{
+    answer::Answer,
     artifact::{Artifacts, Cat},
     board::Board,
     causes::Causes,
@@ -81,6 +82,8 @@ pub enum Command {
     Waiting(Waiting),
     /// Rule on a step that waits
     Resolve(Resolve),
+    /// Answer a question that a body asks
+    Answer(Answer),
     /// Start nothing more of a run or of one package
     Pause(Order),
     /// Go on with a run or one package
@@ -178,6 +181,7 @@ impl Command {
             Self::Cost(it) => it.run(&ledger, console),
             Self::Waiting(it) => it.run(&ledger, console),
             Self::Resolve(it) => it.run(&ledger, console),
+            Self::Answer(it) => it.run(&ledger, console),
             Self::Consumers(it) => it.run(&ledger, console),
             Self::Consumer(it) => it.run(&ledger, console),
             Self::Redrive(it) => it.run(&ledger, console),
@@ -238,7 +242,7 @@ impl Command {
     /// Questions only read; orders write, into a store that is there.
     fn access(&self) -> Access {
         match self {
-            Self::Resolve(_) | Self::Redrive(_) | Self::Pause(_) | Self::Resume(_) | Self::Cancel(_) => Access::Write,
+            Self::Answer(_) | Self::Resolve(_) | Self::Redrive(_) | Self::Pause(_) | Self::Resume(_) | Self::Cancel(_) => Access::Write,
             _ => Access::Read,
         }
     }

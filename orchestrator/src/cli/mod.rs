@@ -30,6 +30,7 @@
 //! if the question was answered or the order given, with 1 if the answer is no, with 2 if the question was wrong or
 //! something is broken.
 
+mod answer;
 mod artifact;
 mod board;
 mod causes;

@@ -141,6 +141,11 @@ pub(super) fn give<M: Message>(
     let Some(receipt) = receipts.first() else {
         return Err(neuron::Error::new(ErrorKind::Corrupt, "the store gave no receipt").into());
     };
+    said::<M>(receipt, console)
+}
+
+/// Says where an order stands.
+pub(super) fn said<M: Message>(receipt: &Receipt, console: &mut Console<'_>) -> Outcome {
     if console.is_json() {
         return console.json(&Told::from(receipt));
     }

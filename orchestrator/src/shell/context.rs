@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use neuron::{
-    Context, Cx, Millis, Result,
+    Context, Cx, Millis, Payload, Question, Result,
     plan::{Input, Inputs, IntoInput},
     scope::{Answer, Scope},
 };
@@ -72,6 +72,23 @@ impl Board {
     /// Waits. The timer is on the log: a restart waits for the rest.
     pub fn sleep(&self, time: Duration) -> Answer<'_, ()> {
         self.cx.sleep(time)
+    }
+
+    /// Asks a person and waits for the answer, at no cost: see [`Cx::ask_human`].
+    ///
+    /// ```
+    /// # use orchestrator::prelude::*;
+    /// #[orchestrator]
+    /// async fn release(board: &Board, version: String) -> Result<bool> {
+    ///     Ok(board.ask_human::<bool>(format!("Release {version}?")).await?)
+    /// }
+    /// # fn main() {}
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Cx::ask_human`].
+    pub fn ask_human<T: Payload>(&self, question: impl Into<String>) -> Question<'_, T> {
+        self.cx.ask_human(question)
     }
 }
 

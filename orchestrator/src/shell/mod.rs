@@ -1,6 +1,7 @@
 //! The shell: it drives bodies, carries out what the protocol commands, and keeps the log.
 
 mod admission;
+pub(crate) mod answer;
 mod assign;
 mod body;
 mod builder;

@@ -1,11 +1,13 @@
 use std::{fmt, sync::Arc};
 
 use neuron::{
-    Author, Callable, Error, Ledger, Orchestrator, Result, consumer,
+    Author, Callable, Error, ErrorKind, Json, Ledger, Orchestrator, Result, consumer,
     def::{Args, Def, Entry, encode},
+    vocabulary::control::ControlAnswered,
 };
+use serde::Serialize;
 
-use super::{Board, Run, Target, engine::Engine, order};
+use super::{Board, Run, Target, answer::Open, engine::Engine, order};
 use crate::protocol::Order;
 
 /// A store, and the runs of this process on it. Cheap to clone.
@@ -92,11 +94,39 @@ impl Neuron {
             .await
     }
 
+    /// Answers the question with this key, which whoever asked and [`Waits`](crate::waiting::Waits) name. The first answer
+    /// stands.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](neuron::ErrorKind::NotFound) if nobody asked it;
+    /// [`ErrorKind::Conflict`](neuron::ErrorKind::Conflict) if it is no longer open, or was answered;
+    /// [`ErrorKind::Timeout`](neuron::ErrorKind::Timeout) once its time is over;
+    /// [`ErrorKind::Schema`](neuron::ErrorKind::Schema) for what is no answer to it, saying what is wrong.
+    pub async fn answer<T: Serialize + ?Sized>(&self, key: &str, answer: &T) -> Result<(), Error> {
+        let answered = ControlAnswered {
+            key: key.into(),
+            answer: Json::of(answer)?,
+            because: None,
+        };
+        let ledger = self.0.ledger.clone();
+        blocking(move || {
+            let open = Open::find(&ledger, &answered.key)?;
+            open.give(&ledger, &answered, &Author::engine()).map(drop)
+        })
+        .await
+    }
+
     async fn order(&self, target: &Target, what: Order, because: Option<String>) -> Result<(), Error> {
         order(&self.0.ledger, target, what, because, Author::engine())
             .await
             .map(drop)
     }
+}
+
+/// Runs what may block where it stalls no task.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Error::new(ErrorKind::Io, error))?
 }
 
 impl fmt::Debug for Neuron {
