@@ -13,6 +13,7 @@ use super::{
     gate::Gate,
     identity::{content, random},
     journal::Burn,
+    parting::Parting,
     past::Past,
     runtime::Runtime,
 };
@@ -40,6 +41,7 @@ pub struct Scope {
     /// The agent whose own body this is: it may begin again.
     agent: OnceLock<&'static str>,
     onward: Mutex<Option<Onward>>,
+    pub(super) parting: Parting,
 }
 
 /// What else happens when the body is idle and no recorded answer is left to deliver.
@@ -104,6 +106,7 @@ impl Scope {
             on_idle: Mutex::default(),
             agent: OnceLock::new(),
             onward: Mutex::default(),
+            parting: Parting::default(),
         });
         runtime.opened(scope.tag, scope.driver.clone());
         scope

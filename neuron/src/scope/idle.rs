@@ -11,6 +11,7 @@ use super::{
     gate::Start,
     inside::{current, depth},
     journal::{Committed, Record},
+    parting::too_late,
     past::{Answer, Known, Past, Taken},
     runtime::{Leave, Stop},
 };
@@ -45,6 +46,9 @@ impl Scope {
     ) -> Poll<Result<Taken, Error>> {
         if current() != self.tag && self.manner != Manner::Undriven {
             return Poll::Ready(Err(misuse()));
+        }
+        if self.cleans_up() {
+            return Poll::Ready(Err(too_late()));
         }
         // A step's answers hold for its next attempt too.
         let keep = keep || self.manner != Manner::Replayed;
@@ -89,6 +93,9 @@ impl Scope {
     /// The gate is never held while the journal is called: the journal calls [`answer`](Self::answer).
     pub(super) fn idle(self: &Arc<Self>, waker: &Waker) -> Idle {
         self.driver.register(waker);
+        if self.cleans_up() {
+            return Idle::Nothing;
+        }
         match self.runtime.leave(self.manner == Manner::Replayed) {
             Leave::Go => {}
             Leave::Wait => return Idle::Nothing,

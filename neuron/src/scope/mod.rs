@@ -16,6 +16,7 @@ mod journal;
 mod memory;
 mod past;
 mod once;
+mod parting;
 mod runtime;
 
 pub use ask::{Answer, Ask};

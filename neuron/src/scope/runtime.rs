@@ -9,6 +9,7 @@ use std::{
 };
 
 use futures::{future::BoxFuture, task::AtomicWaker};
+use tokio::sync::watch;
 
 use super::{
     History, Journal,
@@ -31,6 +32,8 @@ pub struct Runtime {
     orders: Mutex<Orders>,
     /// The `once` steps that began and have no answer.
     pub(crate) unsettled: Unsettled,
+    /// Whether a cancel stands, for the steps that want to know.
+    pub(super) cancelled: watch::Sender<bool>,
 }
 
 /// What a program knows of the steps whose names are on the log.
@@ -159,6 +162,7 @@ impl Runtime {
             careful: AtomicBool::new(false),
             orders: Mutex::default(),
             unsettled: Unsettled::default(),
+            cancelled: watch::Sender::new(false),
         }
     }
 
@@ -231,6 +235,9 @@ impl Runtime {
         self.order(|orders| {
             orders.stop.get_or_insert(stop);
         });
+        if self.stopped() == Some(Stop::Cancelled) {
+            self.cancelled.send_replace(true);
+        }
     }
 
     /// Changes the orders and lets every driver look at them.

@@ -182,6 +182,49 @@ impl Cx {
         });
     }
 
+    /// Waits until this step is being cancelled: its run or agent was, or the body that called it has let go of it. A step
+    /// that has asked for this once is not dropped at once, but gets
+    /// [`CANCEL_GRACE`](crate::limits::CANCEL_GRACE) to clean up; then it is dropped. It makes no calls meanwhile: they give
+    /// [`ErrorKind::Cancelled`]. If it still ends well, that is recorded as its output.
+    ///
+    /// The body of an agent, a thread or an orchestrator is stopped between its calls, has nothing to clean up that its
+    /// steps do not, and is never told.
+    ///
+    /// ```
+    /// use neuron::{Cx, Error, Result, step};
+    /// # struct Lamp;
+    /// # impl Lamp { fn on() -> Self { Self } async fn burnt_down(&self) {} async fn off(self) {} }
+    ///
+    /// #[step]
+    /// async fn glow(cx: &Cx) -> Result<()> {
+    ///     let lamp = Lamp::on();
+    ///     tokio::select! {
+    ///         () = lamp.burnt_down() => return Ok(()),
+    ///         () = cx.cancelled() => {}
+    ///     }
+    ///     lamp.off().await;
+    ///     Err(Error::terminal("put out").into())
+    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() { glow(&neuron::test()).await.unwrap() }
+    /// ```
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send + '_ {
+        self.scope.heed_parting();
+        self.scope.parting()
+    }
+
+    /// Whether this step is being cancelled, for a loop that looks now and then. As [`cancelled`](Self::cancelled), it asks
+    /// to be told.
+    ///
+    /// ```
+    /// # let cx: neuron::Cx = tokio::runtime::Runtime::new().unwrap().block_on(async { neuron::test() });
+    /// assert!(!cx.is_cancelled());
+    /// ```
+    pub fn is_cancelled(&self) -> bool {
+        self.scope.heed_parting();
+        self.scope.manner() == Manner::Free && self.scope.is_parted_with()
+    }
+
     /// Adds to what this attempt of the step took: tokens and calls of tools. It is recorded with the attempt's end,
     /// without what the steps that it called took, and its time is measured by itself. Only a step takes anything; an
     /// agent's own body awaits steps, and what is added there is counted nowhere.

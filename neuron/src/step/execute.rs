@@ -1,4 +1,4 @@
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use tokio::{sync::oneshot, time::Instant};
@@ -9,7 +9,7 @@ use super::{
     halt::{Found, Halt, Next, held},
 };
 use crate::{
-    Error, ErrorKind, Json, Millis, Result,
+    Error, ErrorKind, Json, Millis, Result, limits,
     def::{Encoded, Entry, Ran},
     scope::{
         Ask, Birth, Burn, Committed, Fresh, Known, Manner, Past, Record, Recorded, Scope, Stop, Then, by_size, contain,
@@ -184,8 +184,18 @@ impl Execution {
         let limit = self.entry.meta().timeout_ms.map(Duration::from_millis);
         let began = Instant::now();
         let outcome = {
-            let driven = within(limit, contain(&scope, body));
-            held(&mut self.held, driven).await
+            let mut driven = pin!(within(limit, contain(&scope, body)));
+            match held(&mut self.held, &mut driven).await {
+                Err(Halt::Dropped) if scope.is_parted_with_slowly() => {
+                    scope.part_with();
+                    // One that ends well all the same has done its work, and the log is to say so.
+                    match tokio::time::timeout(limits::CANCEL_GRACE, driven).await {
+                        Ok(done @ Some(Ok(Ok(_)))) => Ok(done),
+                        _ => Err(Halt::Dropped),
+                    }
+                }
+                outcome => outcome,
+            }
         };
         // Whatever the body left running ends before anything else happens to this call.
         scope.settle().await;
@@ -194,6 +204,8 @@ impl Execution {
         self.burn += scope.burnt();
         self.children_ms += scope.children_ms();
         match outcome? {
+            // What it says while it cleans up is no failure of its work.
+            Some(Ok(Err(_))) if scope.cleans_up() => Err(Halt::Dropped),
             Some(Ok(outcome)) => Ok(outcome),
             Some(Err(stop)) => Err(Halt::Stopped(stop)),
             None => {
