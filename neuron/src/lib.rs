@@ -168,7 +168,7 @@ pub use plan::{Node, Plan};
 pub use schema::{ArtifactRef, BodyContract, EnvelopeRef, ItemRef, RunRef, Schema, SchemaRef, SchemaUse};
 pub use scope::{Burn, Content};
 pub use secret::Secret;
-pub use step::{Call, Cx, Question, Within, test};
+pub use step::{Call, Cx, Question, Update, Updates, Within, test};
 pub use store::{Append, Expectation};
 pub use topic::{Contract, Pattern, Topic};
 

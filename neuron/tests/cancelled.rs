@@ -107,7 +107,10 @@ async fn a_step_that_asked_is_told_and_cleans_up_before_its_run_ends() {
     let world = World::new();
     assert_eq!(cancelled(&world, "well").await, Duration::from_secs(1));
     assert_eq!(SEEN.starting("clean well"), 1);
-    assert_eq!(world.log(), ["step.started tidy", "step.abandoned tidy", "test.flushed"]);
+    assert_eq!(
+        world.log(),
+        ["step.started tidy", "step.abandoned tidy", "test.flushed"]
+    );
 }
 
 #[tokio::test(start_paused = true)]

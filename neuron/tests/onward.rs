@@ -34,7 +34,10 @@ async fn counter(cx: &Cx, round: u64, rounds: u64, steps: u64) -> Result<u64> {
         sum += count(cx, round, nth).await?;
     }
     if round + 1 < rounds {
-        return cx.continue_with(counter, (round + 1, rounds, steps)).await.map_err(Into::into);
+        return cx
+            .continue_with(counter, (round + 1, rounds, steps))
+            .await
+            .map_err(Into::into);
     }
     Ok(sum)
 }
@@ -50,7 +53,12 @@ async fn cut_anywhere_a_body_goes_on_where_it_last_began_and_no_step_runs_twice(
         world.flush().await;
         assert_eq!(world.completed(), 12, "cut {cut}: {:#?}", world.log());
         assert_eq!(world.count("agent.continued counter"), 3, "cut {cut}");
-        assert_eq!(world.payloads("replay.diverged").len(), 0, "cut {cut}: {:#?}", world.log());
+        assert_eq!(
+            world.payloads("replay.diverged").len(),
+            0,
+            "cut {cut}: {:#?}",
+            world.log()
+        );
     }
 }
 
@@ -58,7 +66,11 @@ async fn cut_anywhere_a_body_goes_on_where_it_last_began_and_no_step_runs_twice(
 async fn each_beginning_has_a_scope_of_its_own_and_the_clock_of_its_beginning() {
     let world = World::new();
     world.run(counter, (0, 3, 1)).await.unwrap();
-    let scopes: Vec<_> = world.payloads("step.completed").iter().map(|step| step["scope"].clone()).collect();
+    let scopes: Vec<_> = world
+        .payloads("step.completed")
+        .iter()
+        .map(|step| step["scope"].clone())
+        .collect();
     assert_eq!(scopes, ["run", "run~1", "run~2"]);
 }
 
@@ -91,7 +103,10 @@ async fn run(ledger: &Ledger, rounds: u64, steps: u64) -> u64 {
         let body = counter.run(scope, args);
         Ok(Box::pin(async move { body.await.map(|ran| ran.json) }) as _)
     };
-    incarnations(&runtime, "package", Millis(1), counter, first).await.unwrap().unwrap();
+    incarnations(&runtime, "package", Millis(1), counter, first)
+        .await
+        .unwrap()
+        .unwrap();
     read
 }
 
@@ -110,7 +125,10 @@ async fn the_way_back_is_as_short_after_a_thousand_beginnings_as_after_one() {
         assert!(all > rounds * 10, "the whole is still there: {all}");
     }
     assert_eq!(read[0], read[1], "rows read");
-    assert!(read[0] <= 21, "{read:?}: its beginning, and a start and an end for each step");
+    assert!(
+        read[0] <= 21,
+        "{read:?}: its beginning, and a start and an end for each step"
+    );
 }
 
 // -- what is in flight --
@@ -223,8 +241,14 @@ async fn secretive(cx: &Cx, key: Secret<String>) -> Result<u64> {
 #[tokio::test(start_paused = true)]
 async fn only_an_agent_begins_again_as_itself_and_without_secrets() {
     for (error, why) in [
-        (World::new().run(other, ()).await.unwrap_err(), "`other` cannot go on as `busy`"),
-        (World::new().run(nested, ()).await.unwrap_err(), "only an agent's own body"),
+        (
+            World::new().run(other, ()).await.unwrap_err(),
+            "`other` cannot go on as `busy`",
+        ),
+        (
+            World::new().run(nested, ()).await.unwrap_err(),
+            "only an agent's own body",
+        ),
         (
             World::new().run(secretive, Secret::new("k".into())).await.unwrap_err(),
             "cannot begin again with a secret",

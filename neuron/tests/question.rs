@@ -66,7 +66,12 @@ async fn cut_anywhere_an_answer_stands_and_nothing_is_asked_twice() {
         let (said, ()) = tokio::join!(world.run(press, ()), answers);
         assert_eq!(said.unwrap(), "3 of Log", "cut {cut}");
         assert_eq!(world.count("question.asked $ask"), 2, "cut {cut}: {:#?}", world.log());
-        assert_eq!(world.count("question.answered $ask"), 2, "cut {cut}: {:#?}", world.log());
+        assert_eq!(
+            world.count("question.answered $ask"),
+            2,
+            "cut {cut}: {:#?}",
+            world.log()
+        );
     }
 }
 
@@ -86,7 +91,11 @@ async fn what_is_no_answer_is_refused_with_its_reason_and_the_one_behind_it_coun
     assert_eq!(refused.len(), 2);
     assert!(refused[0]["reason"].as_str().unwrap().contains("many"), "{refused:#?}");
     // Whoever goes on after the first refusal is told of the rest, not of the first again.
-    let at = world.log().iter().position(|line| line.starts_with("question.refused")).unwrap();
+    let at = world
+        .log()
+        .iter()
+        .position(|line| line.starts_with("question.refused"))
+        .unwrap();
     let resumed = world.cut(at + 1);
     assert_eq!(resumed.run(press, ()).await.unwrap(), "3 of Log");
     assert_eq!(resumed.count("question.refused $ask"), 2, "{:#?}", resumed.log());
@@ -135,7 +144,9 @@ async fn what_was_given_in_time_counts_whenever_it_is_found_and_what_was_given_l
 
 #[agent]
 async fn hasty(cx: &Cx) -> Result<bool> {
-    let late = cx.timeout(Duration::from_secs(1), cx.ask_human::<bool>("Publish?")).await;
+    let late = cx
+        .timeout(Duration::from_secs(1), cx.ask_human::<bool>("Publish?"))
+        .await;
     cx.sleep(Duration::from_secs(1)).await?;
     Ok(late.is_err())
 }

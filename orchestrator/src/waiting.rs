@@ -9,10 +9,10 @@ use neuron::{
         Message as _,
         clearance::ClearanceDenied,
         control::{ControlPaused, ControlResumed},
+        dialogue::{QuestionAnswered, QuestionAsked, QuestionLapsed, QuestionRefused, QuestionWithdrawn},
         orchestration::{
             OrchestrationCancelled, OrchestrationCompleted, OrchestrationCreated, OrchestrationFailed, PackageAssigned,
         },
-        dialogue::{QuestionAnswered, QuestionAsked, QuestionLapsed, QuestionRefused, QuestionWithdrawn},
         step::{AgentContinued, ReplayOnceChanged, StepCompleted, StepDoubted, StepFailed, StepStarted},
     },
 };
@@ -239,7 +239,11 @@ fn asked(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
     let place = (run, token, envelope.decode::<Keyed>()?.key);
     match QuestionRefused::read(envelope)? {
         Some(refused) => {
-            if let Some(Item { what: What::Asked { heard, .. }, .. }) = waiting.items.get_mut(&place) {
+            if let Some(Item {
+                what: What::Asked { heard, .. },
+                ..
+            }) = waiting.items.get_mut(&place)
+            {
                 *heard = refused.given;
             }
         }
@@ -256,7 +260,9 @@ fn step(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
     if envelope.body.kind.as_str() == AgentContinued::TYPE {
         // What the body before it waited for is over; an order stands.
         let over = |place: &str| place != PAUSE && !place.starts_with(DENIED);
-        waiting.items.retain(|(_, owner, place), _| owner.as_ref() != Some(&token) || !over(place));
+        waiting
+            .items
+            .retain(|(_, owner, place), _| owner.as_ref() != Some(&token) || !over(place));
         return Ok(());
     }
     let settled = match envelope.body.kind.as_str() {

@@ -15,7 +15,12 @@ use crate::{
 pub fn history(ledger: &Ledger, topics: impl IntoIterator<Item = Topic>) -> Result<History, Error> {
     let cursors = topics.into_iter().map(|topic| {
         let from = begun(ledger, &topic)?;
-        Ok(ledger.read(Select::Topic(topic)).from(from).checked().envelopes().peekable())
+        Ok(ledger
+            .read(Select::Topic(topic))
+            .from(from)
+            .checked()
+            .envelopes()
+            .peekable())
     });
     let mut cursors = cursors.collect::<Result<Vec<_>, Error>>()?;
     let mut history = History::new();

@@ -7,8 +7,8 @@ use std::{
 use futures::future::BoxFuture;
 
 use crate::{
-    Append, Artifact, Author, Cause, Digest, Draft, Envelope, Error, ErrorKind, Expectation, Json, Ledger, Millis, Parent,
-    Pattern, Result, SchemaRef, Topic,
+    Append, Artifact, Author, Cause, Digest, Draft, Envelope, Error, ErrorKind, Expectation, Json, Ledger, Millis,
+    Parent, Pattern, Result, SchemaRef, Topic,
     envelope::Reserved,
     ledger::From,
     schema::Upcasters,

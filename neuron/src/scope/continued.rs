@@ -1,13 +1,9 @@
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
 use super::{Incarnation, Manner, Record, Runtime, Scope, Stop, by_size, contain};
-use crate::{
-    Error, ErrorKind, Json, Millis, Result, SchemaRef,
-    def::Entry,
-    vocabulary::step::AgentContinued,
-};
+use crate::{Error, ErrorKind, Json, Millis, Result, SchemaRef, def::Entry, vocabulary::step::AgentContinued};
 
 /// The key under which the last beginning of a body stands on its topic.
 pub(crate) const INCARNATION: &str = "incarnation";
@@ -72,7 +68,10 @@ fn present(runtime: &Runtime, entry: &Entry, next: &Incarnation) -> Result<Json,
         entry.normalise(&runtime.journal.upcast(args.clone(), *recorded, present)?)
     });
     let read = read.map_err(|error| {
-        let why = format!("the arguments with which `{}` began again do not decode today: {error}", entry.meta().name);
+        let why = format!(
+            "the arguments with which `{}` began again do not decode today: {error}",
+            entry.meta().name
+        );
         Error::new(ErrorKind::ReplayDecode, why)
     });
     read.map(|args| args.revealed)
@@ -96,7 +95,7 @@ async fn begin_again(
         incarnation: number,
         args,
         args_schema: onward.schema,
-        updates: BTreeMap::new(),
+        updates: runtime.updates.upto().await,
     };
     let record = Record::of(ended.id(), &scope, &continued);
     let mut record = record.map_err(Stop::Refused)?.large(large);

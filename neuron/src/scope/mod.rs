@@ -14,10 +14,11 @@ mod idle;
 mod inside;
 mod journal;
 mod memory;
-mod past;
 mod once;
 mod parting;
+mod past;
 mod runtime;
+mod updates;
 
 pub use ask::{Answer, Ask};
 pub(crate) use body::Birth;

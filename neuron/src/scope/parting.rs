@@ -67,5 +67,8 @@ impl Scope {
 
 /// What a call gives that is made while cleaning up.
 pub(super) fn too_late() -> Error {
-    Error::new(ErrorKind::Cancelled, "this step is being cancelled: what it cleans up it does itself, without calls")
+    Error::new(
+        ErrorKind::Cancelled,
+        "this step is being cancelled: what it cleans up it does itself, without calls",
+    )
 }

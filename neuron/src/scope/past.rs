@@ -12,9 +12,9 @@ use crate::{
             UpdateRefused, UpdateTaken,
         },
         step::{
-            AgentContinued, PackageCompleted, PackageFailed, ReplayOnceChanged, StepAbandoned, StepArtifact, StepAttempted,
-            StepCompleted, StepDoubted, StepFailed, StepStarted, ThreadCompleted, ThreadFailed, TimerFired,
-            TimerStarted,
+            AgentContinued, PackageCompleted, PackageFailed, ReplayOnceChanged, StepAbandoned, StepArtifact,
+            StepAttempted, StepCompleted, StepDoubted, StepFailed, StepStarted, ThreadCompleted, ThreadFailed,
+            TimerFired, TimerStarted,
         },
     },
 };
@@ -244,7 +244,8 @@ impl History {
     /// Calls of `once` steps that began and have no answer: key, name, and whether their body let go of them.
     pub(crate) fn unsettled_once(&self) -> impl Iterator<Item = (Arc<str>, Open)> {
         let calls = self.scopes.values().flat_map(Past::iter);
-        let open = calls.filter(|(_, call)| call.once && call.answer.is_none() && (call.open > 0 || call.doubted.is_some()));
+        let open =
+            calls.filter(|(_, call)| call.once && call.answer.is_none() && (call.open > 0 || call.doubted.is_some()));
         open.map(|(key, call)| {
             let open = Open {
                 name: call.name.clone(),

@@ -15,6 +15,7 @@ use super::{
     History, Journal,
     once::Unsettled,
     past::{Incarnation, Past},
+    updates::Queues,
 };
 use crate::{Error, ErrorKind, Json, Result, SchemaRef, vocabulary::orchestration::Claims};
 
@@ -32,6 +33,8 @@ pub struct Runtime {
     orders: Mutex<Orders>,
     /// The `once` steps that began and have no answer.
     pub(crate) unsettled: Unsettled,
+    /// Up to where requests were taken.
+    pub(crate) updates: Queues,
     /// Whether a cancel stands, for the steps that want to know.
     pub(super) cancelled: watch::Sender<bool>,
 }
@@ -162,14 +165,16 @@ impl Runtime {
             careful: AtomicBool::new(false),
             orders: Mutex::default(),
             unsettled: Unsettled::default(),
+            updates: Queues::default(),
             cancelled: watch::Sender::new(false),
         }
     }
 
     /// What the log holds already.
     #[must_use]
-    pub fn history(mut self, history: History) -> Self {
+    pub fn history(mut self, mut history: History) -> Self {
         self.unsettled = Unsettled::of(history.unsettled_once());
+        self.updates = Queues::of(history.take_updates());
         self.history = Mutex::new(history);
         self
     }

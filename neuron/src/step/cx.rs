@@ -6,6 +6,7 @@ use super::{
     artifact::artifact,
     builtin::{thread, timer},
     question::Question,
+    update::Updates,
 };
 use crate::{
     ArtifactRef, Error, ErrorKind, Millis, Payload, Result,
@@ -136,6 +137,29 @@ impl Cx {
     /// [`ErrorKind::TooLarge`] for a question longer than [`QUESTION_BYTES_MAX`](crate::limits::QUESTION_BYTES_MAX).
     pub fn ask_human<T: Payload>(&self, question: impl Into<String>) -> Question<'_, T> {
         Question::new(&self.scope, question.into())
+    }
+
+    /// Takes requests from outside while this body runs (`neuron update`, or from a program): a new limit, a question
+    /// about how far it is. The schemas of request and response are on the log, a request that does not fit is refused
+    /// before it is taken, and each is taken once, in their order.
+    ///
+    /// ```
+    /// use neuron::{Cx, Result, agent};
+    ///
+    /// #[agent]
+    /// async fn counter(cx: &Cx) -> Result<u64> {
+    ///     let (mut adds, mut sum) = (cx.updates::<u64, u64>("add"), 0);
+    ///     while sum < 100 {
+    ///         let add = adds.next().await?;
+    ///         sum += add.request;
+    ///         add.answer(&sum).await?;
+    ///     }
+    ///     Ok(sum)
+    /// }
+    /// # fn main() {}
+    /// ```
+    pub fn updates<Q: Payload, R: Payload>(&self, name: &str) -> Updates<'_, Q, R> {
+        Updates::new(&self.scope, name)
     }
 
     /// Keeps `content` as an artifact and names it by its hash. `name` is yours, `kind` is what it is to the log, for

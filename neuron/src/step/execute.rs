@@ -9,8 +9,9 @@ use super::{
     halt::{Found, Halt, Next, held},
 };
 use crate::{
-    Error, ErrorKind, Json, Millis, Result, limits,
+    Error, ErrorKind, Json, Millis, Result,
     def::{Encoded, Entry, Ran},
+    limits,
     scope::{
         Ask, Birth, Burn, Committed, Fresh, Known, Manner, Past, Record, Recorded, Scope, Stop, Then, by_size, contain,
     },

@@ -11,8 +11,10 @@ mod execute;
 mod halt;
 mod onward;
 mod question;
+mod update;
 
 pub use call::Call;
 pub use cx::{Cx, test};
 pub(crate) use execute::ask;
 pub use question::{Question, Within};
+pub use update::{Update, Updates};

@@ -56,7 +56,10 @@ impl Cx {
         let ask = onward::<F::Def>(self.scope(), &Args::from_bare(args))?;
         match ask.await {
             Err(refusal) => Err(refusal),
-            Ok(_) => Err(Error::new(ErrorKind::Corrupt, "the log holds an output of a call that gives none")),
+            Ok(_) => Err(Error::new(
+                ErrorKind::Corrupt,
+                "the log holds an output of a call that gives none",
+            )),
         }
     }
 }
@@ -77,7 +80,8 @@ fn onward<D: Def>(scope: &Arc<Scope>, args: &D::Args) -> Result<Ask, Error> {
     }
     let args = encode::<D>(args)?;
     if args.recorded != args.revealed {
-        let why = format!("`{name}` cannot begin again with a secret, which is not on the log: take it from `cx.state`");
+        let why =
+            format!("`{name}` cannot begin again with a secret, which is not on the log: take it from `cx.state`");
         return Err(Error::new(ErrorKind::Misuse, why));
     }
     let key = scope.claim(CONTINUE, &Json::null())?;

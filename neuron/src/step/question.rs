@@ -279,7 +279,11 @@ impl Inquiry {
 
     async fn refused(&self, given: &Given, error: &Error) -> Result<(), Halt> {
         let (key, reason) = (&*self.key, error.to_string());
-        tracing::warn!(key, reason, "an answer to a question is none, and the question stays open");
+        tracing::warn!(
+            key,
+            reason,
+            "an answer to a question is none, and the question stays open"
+        );
         let refused = QuestionRefused {
             scope: self.home.id().to_string(),
             key: key.to_owned(),

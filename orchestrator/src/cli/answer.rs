@@ -1,9 +1,6 @@
 //! `neuron answer`: what a person says to a body that asks.
 
-use neuron::{
-    Error, ErrorKind, Json, Ledger,
-    vocabulary::control::ControlAnswered,
-};
+use neuron::{Error, ErrorKind, Json, Ledger, vocabulary::control::ControlAnswered};
 
 use super::{
     console::Console,
@@ -58,7 +55,11 @@ impl Answer {
         let mut found: Vec<Item> = items(ledger)?.into_iter().filter(asked).collect();
         if found.len() > 1 {
             let lines: Vec<_> = found.iter().filter_map(line).collect();
-            let why = format!("`{}` may mean any of these questions: name one by its key\n{}", self.whom, lines.join("\n"));
+            let why = format!(
+                "`{}` may mean any of these questions: name one by its key\n{}",
+                self.whom,
+                lines.join("\n")
+            );
             return Err(Failure::Usage(why));
         }
         match found.pop().and_then(Open::of) {
@@ -71,7 +72,9 @@ impl Answer {
     fn absent(&self, ledger: &Ledger, is_run: bool) -> Outcome<Failure> {
         let whom = self.whom.escape_debug();
         if is_run {
-            return Ok(Failure::Negative(format!("run `{whom}` asks nothing (`neuron waiting` lists what is asked)")));
+            return Ok(Failure::Negative(format!(
+                "run `{whom}` asks nothing (`neuron waiting` lists what is asked)"
+            )));
         }
         // A whole key may be of a question that is over, which is another thing to be told.
         match Open::find(ledger, &self.whom).err() {

@@ -25,6 +25,7 @@ use super::{
     schema::Schema,
     show::Show,
     topics::Topics,
+    update::Update,
     waiting::{Resolve, Waiting},
 };
 
@@ -84,6 +85,8 @@ pub enum Command {
     Resolve(Resolve),
     /// Answer a question that a body asks
     Answer(Answer),
+    /// Ask something of a body that runs, and wait for its response
+    Update(Update),
     /// Start nothing more of a run or of one package
     Pause(Order),
     /// Go on with a run or one package
@@ -182,6 +185,7 @@ impl Command {
             Self::Waiting(it) => it.run(&ledger, console),
             Self::Resolve(it) => it.run(&ledger, console),
             Self::Answer(it) => it.run(&ledger, console),
+            Self::Update(it) => it.run(&ledger, console),
             Self::Consumers(it) => it.run(&ledger, console),
             Self::Consumer(it) => it.run(&ledger, console),
             Self::Redrive(it) => it.run(&ledger, console),
@@ -242,7 +246,13 @@ impl Command {
     /// Questions only read; orders write, into a store that is there.
     fn access(&self) -> Access {
         match self {
-            Self::Answer(_) | Self::Resolve(_) | Self::Redrive(_) | Self::Pause(_) | Self::Resume(_) | Self::Cancel(_) => Access::Write,
+            Self::Answer(_)
+            | Self::Update(_)
+            | Self::Resolve(_)
+            | Self::Redrive(_)
+            | Self::Pause(_)
+            | Self::Resume(_)
+            | Self::Cancel(_) => Access::Write,
             _ => Access::Read,
         }
     }

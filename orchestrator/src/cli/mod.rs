@@ -56,6 +56,7 @@ mod show;
 mod table;
 mod text;
 mod topics;
+mod update;
 mod waiting;
 
 use std::{

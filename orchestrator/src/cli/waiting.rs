@@ -155,8 +155,13 @@ impl Waiting {
         if waiting.iter().any(|told| matches!(told.item.what, What::Paused { .. })) {
             console.say("go on with `neuron resume RUN|TOKEN`");
         }
-        if waiting.iter().any(|told| matches!(told.item.what, What::Asked { .. }) && !told.answered) {
-            console.say("answer with `neuron answer STEP ANSWER`; an answer is JSON, or plain text where a text is asked for");
+        if waiting
+            .iter()
+            .any(|told| matches!(told.item.what, What::Asked { .. }) && !told.answered)
+        {
+            console.say(
+                "answer with `neuron answer STEP ANSWER`; an answer is JSON, or plain text where a text is asked for",
+            );
         }
         Ok(())
     }
@@ -183,7 +188,12 @@ fn print(waiting: &[Told], console: &mut Console<'_>) -> Outcome {
             }
             What::Paused { because } => ("", "", "paused", because.clone().unwrap_or_default()),
             What::Denied { key, because } => (&**key, "", "denied", because.clone()),
-            What::Asked { key, question, deadline, .. } => {
+            What::Asked {
+                key,
+                question,
+                deadline,
+                ..
+            } => {
                 let until = deadline.map(|deadline| format!(" (until {})", moment::brief(deadline, console.local())));
                 (&**key, "", "asked", question.clone() + &until.unwrap_or_default())
             }
@@ -272,7 +282,6 @@ impl Resolve {
         };
         found.pop().map(|(item, key, _)| (item, key)).ok_or_else(absent)
     }
-
 }
 
 /// Whether a key begins so; `1234#2` means the second call of those whose hash begins with `1234`.

@@ -24,10 +24,7 @@ pub(crate) struct Open {
 impl Open {
     /// The question that waits here, if one does.
     pub(crate) fn of(item: Item) -> Option<Self> {
-        let What::Asked {
-            key, answer, heard, ..
-        } = &item.what
-        else {
+        let What::Asked { key, answer, heard, .. } = &item.what else {
             return None;
         };
         let topic = match (&item.token, &item.run) {
@@ -76,10 +73,16 @@ impl Open {
         loop {
             let head = ledger.store().head(&self.topic)?;
             if let Some(by) = self.answered(ledger)? {
-                let why = format!("question {} was answered by {by} already, and the first answer stands", self.key);
+                let why = format!(
+                    "question {} was answered by {by} already, and the first answer stands",
+                    self.key
+                );
                 return Err(Error::new(ErrorKind::Conflict, why));
             }
-            if let What::Asked { deadline: Some(deadline), .. } = self.item.what
+            if let What::Asked {
+                deadline: Some(deadline),
+                ..
+            } = self.item.what
                 && ledger.clock().now() > deadline
             {
                 let why = format!("the time to answer question {} is over", self.key);
@@ -133,6 +136,9 @@ fn absent(ledger: &Ledger, key: &str) -> Result<Error, Error> {
             return Ok(Error::new(ErrorKind::Conflict, why));
         }
     }
-    let why = format!("nobody asked a question `{}` (`neuron waiting` lists those that are open)", key.escape_debug());
+    let why = format!(
+        "nobody asked a question `{}` (`neuron waiting` lists those that are open)",
+        key.escape_debug()
+    );
     Ok(Error::new(ErrorKind::NotFound, why))
 }

@@ -22,6 +22,7 @@ mod signal;
 mod standing;
 mod supervise;
 mod switchboard;
+pub(crate) mod update;
 
 pub use assign::{Assign, Work};
 pub use builder::Builder;
