@@ -90,7 +90,7 @@ async fn distracted(cx: &Cx) -> Result<Vec<u64>> {
             seen.push(update.request);
             update.answer(&()).await?;
         } else {
-            seen.extend((seen.is_empty()).then(|| 0));
+            seen.extend(seen.is_empty().then_some(0));
             cx.sleep(Duration::from_secs(10)).await?;
         }
     }

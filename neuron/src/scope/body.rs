@@ -9,13 +9,13 @@ use std::{
 use futures::{future::BoxFuture, task::AtomicWaker};
 
 use super::{
-    continued::Onward,
     gate::Gate,
     identity::{content, random},
+    incarnation::Onward,
     journal::Burn,
     parting::Parting,
     past::Past,
-    runtime::Runtime,
+    runtime::{Runtime, Stop},
 };
 use crate::{Error, Json, Millis, Result};
 
@@ -194,6 +194,47 @@ impl Scope {
 
     fn onward(&self) -> MutexGuard<'_, Option<Onward>> {
         self.onward.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The body asks to be told: from now on it is not dropped at once.
+    pub(crate) fn heed_parting(&self) {
+        if self.manner == Manner::Free {
+            self.parting.heeded.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the body is to be given time: it wants to know, and nobody else has taken its run over.
+    pub(crate) fn is_parted_with_slowly(&self) -> bool {
+        self.parting.heeded.load(Ordering::Relaxed) && matches!(self.runtime.stopped(), None | Some(Stop::Cancelled))
+    }
+
+    /// Tells the body that its caller has let go of it.
+    pub(crate) fn part_with(&self) {
+        self.parting.told.send_replace(true);
+    }
+
+    /// Whether its caller has let go of it, or its run was cancelled.
+    pub(crate) fn is_parted_with(&self) -> bool {
+        *self.parting.told.borrow() || self.runtime.stopped() == Some(Stop::Cancelled)
+    }
+
+    /// Whether it cleans up: it is told nothing more and starts nothing more.
+    pub(crate) fn cleans_up(&self) -> bool {
+        self.parting.heeded.load(Ordering::Relaxed) && self.is_parted_with() && self.is_parted_with_slowly()
+    }
+
+    /// Waits until the body is being cancelled.
+    pub(crate) async fn parting(&self) {
+        if self.manner != Manner::Free {
+            return std::future::pending().await;
+        }
+        let mut told = self.parting.told.subscribe();
+        let mut cancelled = self.runtime.cancelled.subscribe();
+        tokio::select! {
+            // Both senders live as long as the scope.
+            _ = told.wait_for(|told| *told) => {}
+            _ = cancelled.wait_for(|cancelled| *cancelled) => {}
+        }
     }
 
     /// Runs `hook` whenever the body is idle and no recorded answer is left to deliver, before new calls start.

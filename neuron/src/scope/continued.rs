@@ -2,18 +2,8 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-use super::{Incarnation, Manner, Record, Runtime, Scope, Stop, by_size, contain};
-use crate::{Error, ErrorKind, Json, Millis, Result, SchemaRef, def::Entry, vocabulary::step::AgentContinued};
-
-/// The key under which the last beginning of a body stands on its topic.
-pub(crate) const INCARNATION: &str = "incarnation";
-
-/// What a body begins again with.
-#[derive(Clone, Debug)]
-pub(crate) struct Onward {
-    pub(crate) args: Json,
-    pub(crate) schema: SchemaRef,
-}
+use super::{INCARNATION, Incarnation, Manner, Record, Runtime, Scope, Stop, by_size, contain};
+use crate::{Error, ErrorKind, Json, Millis, Result, def::Entry, vocabulary::step::AgentContinued};
 
 /// Drives an agent's body to its end: the first one on `first`, and after each `continue_with` the next on its
 /// arguments, in a scope of its own. What the log holds already is where it goes on.
@@ -27,19 +17,18 @@ pub async fn incarnations(
     entry: &'static Entry,
     first: impl FnOnce(Arc<Scope>) -> Result<BoxFuture<'static, Result<Json, Error>>, Error> + Send,
 ) -> Result<Result<Json, Error>, Stop> {
-    let mut next = match runtime.take_continued() {
-        Some(incarnation) => incarnation,
-        None => {
-            let scope = Scope::root(runtime, id, birth, Manner::Replayed);
-            scope.is_body_of(entry.meta().name);
-            let ended = match first(scope.clone()) {
-                Ok(body) => contain(&scope, body).await,
-                Err(error) => Ok(Err(error)),
-            };
-            match ended {
-                Err(Stop::Continued) => begin_again(runtime, id, &scope, 1, entry).await?,
-                ended => return ended,
-            }
+    let mut next = if let Some(incarnation) = runtime.take_continued() {
+        incarnation
+    } else {
+        let scope = Scope::root(runtime, id, birth, Manner::Replayed);
+        scope.is_body_of(entry.meta().name);
+        let ended = match first(scope.clone()) {
+            Ok(body) => contain(&scope, body).await,
+            Err(error) => Ok(Err(error)),
+        };
+        match ended {
+            Err(Stop::Continued) => begin_again(runtime, id, &scope, 1, entry).await?,
+            ended => return ended,
         }
     };
     loop {
@@ -85,7 +74,7 @@ async fn begin_again(
     number: u64,
     entry: &Entry,
 ) -> Result<Incarnation, Stop> {
-    let onward = ended.take_onward().ok_or_else(|| Stop::Continued)?;
+    let onward = ended.take_onward().ok_or(Stop::Continued)?;
     let scope: Arc<str> = format!("{id}~{number}").into();
     let (args, large) = by_size("args", onward.args.clone());
     let continued = AgentContinued {

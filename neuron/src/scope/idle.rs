@@ -12,7 +12,8 @@ use super::{
     inside::{current, depth},
     journal::{Committed, Record},
     parting::too_late,
-    past::{Answer, Known, Past, Taken},
+    past::{Known, Past},
+    recorded::{Answer, Taken},
     runtime::{Leave, Stop},
 };
 use crate::{

@@ -11,12 +11,7 @@ use std::{
 use futures::{future::BoxFuture, task::AtomicWaker};
 use tokio::sync::watch;
 
-use super::{
-    History, Journal,
-    once::Unsettled,
-    past::{Incarnation, Past},
-    updates::Queues,
-};
+use super::{History, Journal, incarnation::Incarnation, once::Unsettled, past::Past, updates::Queues};
 use crate::{Error, ErrorKind, Json, Result, SchemaRef, vocabulary::orchestration::Claims};
 
 /// What all scopes of one package, or of one orchestrator's body, share: their log, their past, the orders given to

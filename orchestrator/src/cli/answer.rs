@@ -20,8 +20,8 @@ pub struct Answer {
     #[arg(value_name = "RUN|KEY")]
     whom: String,
     /// The answer: JSON, or plain text where a text is asked for
-    #[arg(value_name = "ANSWER", allow_hyphen_values = true)]
-    answer: String,
+    #[arg(id = "answer", value_name = "ANSWER", allow_hyphen_values = true)]
+    text: String,
     #[command(flatten)]
     signature: Reason,
 }
@@ -64,31 +64,31 @@ impl Answer {
         }
         match found.pop().and_then(Open::of) {
             Some(open) => Ok(open),
-            None => Err(self.absent(ledger, run.is_some())?),
+            None => Err(self.absent(ledger, run.is_some())),
         }
     }
 
     /// Why there is nothing to answer.
-    fn absent(&self, ledger: &Ledger, is_run: bool) -> Outcome<Failure> {
+    fn absent(&self, ledger: &Ledger, is_run: bool) -> Failure {
         let whom = self.whom.escape_debug();
         if is_run {
-            return Ok(Failure::Negative(format!(
+            return Failure::Negative(format!(
                 "run `{whom}` asks nothing (`neuron waiting` lists what is asked)"
-            )));
+            ));
         }
         // A whole key may be of a question that is over, which is another thing to be told.
         match Open::find(ledger, &self.whom).err() {
-            Some(error) if error.kind() == ErrorKind::Conflict => Ok(Failure::Negative(error.to_string())),
-            _ => Ok(Failure::Negative(format!(
+            Some(error) if error.kind() == ErrorKind::Conflict => Failure::Negative(error.to_string()),
+            _ => Failure::Negative(format!(
                 "no run `{whom}` and no open question of this key is here (`neuron waiting` lists what is asked)"
-            ))),
+            )),
         }
     }
 
     /// JSON if that is an answer, else the text itself if that is one.
     fn value(&self, open: &Open, ledger: &Ledger) -> Outcome<Json> {
-        let text = Json::of(&self.answer)?;
-        let wrong = match Json::parse(&self.answer) {
+        let text = Json::of(&self.text)?;
+        let wrong = match Json::parse(&self.text) {
             Ok(json) => match open.check(ledger, &json) {
                 Ok(()) => return Ok(json),
                 Err(error) => error,

@@ -94,8 +94,24 @@ impl Neuron {
             .await
     }
 
-    /// Answers the question with this key, which whoever asked and [`Waits`](crate::waiting::Waits) name. The first answer
-    /// stands.
+    /// Answers the question with this key, which [`Waits`](crate::waiting::Waits) and `neuron waiting` name. The first
+    /// answer stands.
+    ///
+    /// ```
+    /// # use orchestrator::prelude::*;
+    /// use orchestrator::waiting::{Waits, What};
+    ///
+    /// # async fn show(neuron: Neuron) -> Result<()> {
+    /// let waiting = neuron.ledger().fold(&Waits, None)?.state;
+    /// for item in waiting.items() {
+    ///     if let What::Asked { key, question, .. } = &item.what {
+    ///         println!("{question}");
+    ///         neuron.answer(key, &true).await?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](neuron::ErrorKind::NotFound) if nobody asked it;
