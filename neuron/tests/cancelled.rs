@@ -90,10 +90,10 @@ async fn cancelled(world: &World, how: &str) -> Duration {
 
 /// Commits what was deferred, on a log that may hold nothing yet.
 async fn flush(world: &World) {
-    let word = ReplayUnrecorded { scope: "run".into() };
+    let unrecorded = ReplayUnrecorded { scope: "run".into() };
     let record = Record {
         kind: "test.flushed",
-        ..Record::of(&"run".into(), &"".into(), &word).unwrap()
+        ..Record::of(&"run".into(), &"".into(), &unrecorded).unwrap()
     };
     world.journal.append(record, Box::new(|_| {})).await.unwrap();
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that fails is meant to panic")]
 
-use std::path::PathBuf;
+use std::{path::PathBuf, sync::Arc};
 
 use orchestrator::{
     cli::{self, Exit},
@@ -10,6 +10,7 @@ use orchestrator::{
     prelude::*,
 };
 use tempfile::TempDir;
+use tokio::sync::Notify;
 
 #[agent]
 async fn writer(cx: &Cx) -> Result<String> {
@@ -260,4 +261,63 @@ async fn an_agent_that_began_again_is_updated_as_before_and_resumed_where_it_las
     assert_eq!(number(&neuron, "agent.continued"), 3);
     let (exit, said) = place.ask(&["board", "y"]).await;
     assert_eq!(exit, Exit::Success, "{said}");
+}
+
+#[step]
+async fn look(cx: &Cx) -> Result<()> {
+    cx.state::<Arc<Bells>>()?.entered.notify_one();
+    cx.cancelled().await;
+    cx.state::<Arc<Bells>>()?.told.notify_one();
+    Err(neuron::Error::terminal("put away").into())
+}
+
+/// What a step that is cancelled rings.
+#[derive(Debug, Default)]
+struct Bells {
+    entered: Notify,
+    told: Notify,
+}
+
+#[agent]
+async fn guard(cx: &Cx) -> Result<()> {
+    Ok(look(cx).await?)
+}
+
+#[orchestrator]
+async fn watch(board: &Board) -> Result<()> {
+    Ok(board.assign(guard, ()).await?)
+}
+
+#[tokio::test]
+async fn orders_of_another_process_that_come_twice_or_too_late_change_nothing() {
+    let (place, bells) = (Place::new(), Arc::new(Bells::default()));
+    let neuron = Neuron::builder().state(bells.clone()).open(place.path()).await.unwrap();
+    let running = neuron.run(watch, ()).id("w").start().await.unwrap();
+    bells.entered.notified().await;
+    for order in ["pause", "pause", "resume", "resume"] {
+        let (exit, said) = place.ask(&[order, "w"]).await;
+        assert_eq!(exit, Exit::Success, "{order}: {said}");
+    }
+    let (exit, said) = place.ask(&["cancel", "w", "--because", "enough"]).await;
+    assert_eq!(exit, Exit::Success, "{said}");
+    // The step is told in the process that runs it.
+    bells.told.notified().await;
+    let run = Target::Run(running.id().clone());
+    neuron.cancel(&run, "again").await.unwrap();
+    let error = running.wait().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the run was cancelled: enough",
+        "the first order stands"
+    );
+    assert_eq!(number(&neuron, "step.abandoned"), 1);
+    let ended = number(&neuron, "orchestration.cancelled");
+    for order in ["pause", "resume", "cancel"] {
+        let (exit, said) = place.ask(&[order, "w"]).await;
+        assert!(exit == Exit::Negative && said.contains("has ended"), "{order}: {said}");
+    }
+    neuron.cancel(&run, "once more").await.unwrap();
+    let again = neuron.run(watch, ()).id("w").await.unwrap_err();
+    assert_eq!(again.to_string(), "the run was cancelled: enough");
+    assert_eq!((ended, number(&neuron, "orchestration.cancelled")), (1, 1));
 }
