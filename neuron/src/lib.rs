@@ -182,7 +182,7 @@ pub use plan::{Node, Plan};
 pub use schema::{ArtifactRef, BodyContract, EnvelopeRef, ItemRef, RunRef, Schema, SchemaRef, SchemaUse};
 pub use scope::{Burn, Content};
 pub use secret::Secret;
-pub use step::{Call, Cx, Wait, test};
+pub use step::{Call, Cx, Question, Update, Updates, Wait, Within, test};
 pub use store::{Append, Expectation};
 pub use topic::{Contract, Pattern, Topic};
 /// What [`Cx::uuid`] gives; the type of the crate `uuid`.

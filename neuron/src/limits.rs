@@ -163,6 +163,10 @@ pub const JSON_DEPTH_MAX: usize = 127;
 pub const FILTER_BYTES_MAX: usize = 64 << 10;
 /// Starts without an end after which a step is in doubt: it may be the one that kills the process.
 pub const STARTS_WITHOUT_END_MAX: u32 = 3;
+/// How long a step that is cancelled, and has asked to be told, may clean up; then it is dropped.
+pub const CANCEL_GRACE: Duration = Duration::from_secs(5);
+/// Bytes of a question to a person; what is longer is read as an artifact.
+pub const QUESTION_BYTES_MAX: usize = 4 << 10;
 /// A hung owner is taken over after three polls of a third of this.
 pub const OWNER_TTL: Duration = Duration::from_secs(9);
 /// Signals that the driver of a run takes in before what follows from them is appended.

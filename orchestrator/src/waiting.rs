@@ -3,18 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use neuron::{
-    Envelope, EnvelopeRef, Error, Filter, Fold, Millis, Result, RunId, TokenId,
+    Envelope, EnvelopeRef, Error, Filter, Fold, Millis, Result, RunId, SchemaRef, TokenId,
     fold::Codec,
     vocabulary::{
         Message as _,
         clearance::ClearanceDenied,
         control::{ControlPaused, ControlResumed},
+        dialogue::{QuestionAnswered, QuestionAsked, QuestionLapsed, QuestionRefused, QuestionWithdrawn},
         orchestration::{
             OrchestrationCancelled, OrchestrationCompleted, OrchestrationCreated, OrchestrationFailed, PackageAssigned,
         },
         step::{
-            ReplayOnceChanged, StepCompleted, StepDoubted, StepFailed, StepStarted, WaitAbandoned, WaitEnded,
-            WaitStarted,
+            AgentContinued, ReplayOnceChanged, StepCompleted, StepDoubted, StepFailed, StepStarted, WaitAbandoned,
+            WaitEnded, WaitStarted,
         },
     },
 };
@@ -60,6 +61,20 @@ pub enum What {
         name: String,
         /// The recorded call.
         recorded: String,
+    },
+    /// A body asks a person: `answer` it.
+    Asked {
+        /// Its key.
+        key: String,
+        /// What is asked.
+        question: String,
+        /// The schema of an answer.
+        answer: SchemaRef,
+        /// Until when.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        deadline: Option<Millis>,
+        /// The `pos` up to which what was given is no answer.
+        heard: u64,
     },
     /// It was paused: `resume` it.
     Paused {
@@ -148,6 +163,8 @@ pub struct Waits;
 
 /// The place of a pause among what one run or token waits for.
 const PAUSE: &str = "";
+/// How the place of a denial begins.
+const DENIED: &str = "denied ";
 
 impl Fold for Waits {
     type State = Waiting;
@@ -173,6 +190,11 @@ impl Fold for Waits {
             ControlPaused::TYPE | ControlResumed::TYPE => ordered(waiting, envelope)?,
             ClearanceDenied::TYPE => denied(waiting, envelope)?,
             WaitStarted::TYPE | WaitEnded::TYPE | WaitAbandoned::TYPE => waited(waiting, envelope)?,
+            QuestionAsked::TYPE
+            | QuestionRefused::TYPE
+            | QuestionAnswered::TYPE
+            | QuestionLapsed::TYPE
+            | QuestionWithdrawn::TYPE => asked(waiting, envelope)?,
             _ => step(waiting, envelope)?,
         }
         Ok(())
@@ -204,7 +226,7 @@ fn denied(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
     if let Some(key) = denied.amendment {
         let (run, because) = (run_of(envelope), denied.because);
         // Beside what the step itself may wait for: its failure, which follows, does not take this back.
-        let place = format!("denied {key}");
+        let place = format!("{DENIED}{key}");
         waiting.put(envelope, run, Some(denied.token), &place, What::Denied { key, because });
     }
     Ok(())
@@ -236,11 +258,52 @@ fn waited(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
     Ok(())
 }
 
+fn asked(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
+    let token = steps_of(envelope);
+    let run = match &token {
+        Some(token) => waiting.runs.get(token).cloned(),
+        None => run_of(envelope),
+    };
+    if let Some(asked) = QuestionAsked::read(envelope)? {
+        let what = What::Asked {
+            key: asked.key.clone(),
+            question: asked.question,
+            answer: asked.answer,
+            deadline: asked.deadline,
+            heard: envelope.pos,
+        };
+        waiting.put(envelope, run, token, &asked.key, what);
+        return Ok(());
+    }
+    let place = (run, token, envelope.decode::<Keyed>()?.key);
+    match QuestionRefused::read(envelope)? {
+        Some(refused) => {
+            if let Some(Item {
+                what: What::Asked { heard, .. },
+                ..
+            }) = waiting.items.get_mut(&place)
+            {
+                *heard = refused.given;
+            }
+        }
+        None => drop(waiting.items.remove(&place)),
+    }
+    Ok(())
+}
+
 fn step(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
     let Some(token) = steps_of(envelope) else {
         return Ok(());
     };
     let run = waiting.runs.get(&token).cloned();
+    if envelope.body.kind.as_str() == AgentContinued::TYPE {
+        // What the body before it waited for is over; an order stands.
+        let over = |place: &str| place != PAUSE && !place.starts_with(DENIED);
+        waiting
+            .items
+            .retain(|(_, owner, place), _| owner.as_ref() != Some(&token) || !over(place));
+        return Ok(());
+    }
     let settled = match envelope.body.kind.as_str() {
         StepDoubted::TYPE => {
             let StepDoubted {

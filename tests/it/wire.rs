@@ -7,7 +7,7 @@ use neuron::{
     ledger::{ArtifactSettled, ArtifactSuperseded, HeaderInjected},
     ownership::{LeaseClaimed, LeaseReleased},
     store::Select,
-    vocabulary::{Message, build, clearance, consumer, control, orchestration, step},
+    vocabulary::{Message, build, clearance, consumer, control, dialogue, orchestration, step},
 };
 use schemars::JsonSchema;
 
@@ -63,6 +63,7 @@ fn every_type_of_the_vocabulary_is_in_the_catalogue_and_no_other() {
         clearance::TYPES,
         consumer::TYPES,
         control::TYPES,
+        dialogue::TYPES,
         step::TYPES,
         build::TYPES,
     ];
@@ -144,6 +145,18 @@ fn the_catalogue_names_every_field_of_every_payload() {
         control::ControlResumed,
         control::ControlCancelled,
         control::ControlResolved,
+        control::ControlAnswered,
+        control::ControlRequested,
+        dialogue::QuestionAsked,
+        dialogue::QuestionAnswered,
+        dialogue::QuestionLapsed,
+        dialogue::QuestionRefused,
+        dialogue::QuestionWithdrawn,
+        dialogue::UpdateAccepting,
+        dialogue::UpdateTaken,
+        dialogue::UpdateRefused,
+        dialogue::UpdateAnswered,
+        step::AgentContinued,
         step::StepStarted,
         step::StepAttempted,
         step::StepCompleted,

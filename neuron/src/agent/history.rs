@@ -2,7 +2,7 @@ use std::io::Read as _;
 
 use crate::{
     Envelope, Error, ErrorKind, Json, Ledger, Result, Topic,
-    scope::{Committed, History},
+    scope::{Committed, History, INCARNATION},
     store::Select,
     vocabulary::{
         Message as _,
@@ -17,10 +17,16 @@ use crate::{
 /// A kind of the disk; [`ErrorKind::Corrupt`] for a record that is not the one that was written, or does not decode,
 /// naming topic and seq: nothing is answered from damage.
 pub fn history(ledger: &Ledger, topics: impl IntoIterator<Item = Topic>) -> Result<History, Error> {
-    let cursors = topics
-        .into_iter()
-        .map(|topic| ledger.read(Select::Topic(topic)).checked().envelopes().peekable());
-    let mut cursors: Vec<_> = cursors.collect();
+    let cursors = topics.into_iter().map(|topic| {
+        let from = begun(ledger, &topic)?;
+        Ok(ledger
+            .read(Select::Topic(topic))
+            .from(from)
+            .checked()
+            .envelopes()
+            .peekable())
+    });
+    let mut cursors = cursors.collect::<Result<Vec<_>, Error>>()?;
     let mut history = History::new();
     loop {
         let mut first: Option<(usize, u64)> = None;
@@ -38,6 +44,15 @@ pub fn history(ledger: &Ledger, topics: impl IntoIterator<Item = Topic>) -> Resu
         };
         add(ledger, &mut history, &envelope?)?;
     }
+}
+
+/// The `pos` at which the body of a topic has begun again last; its first if it never has.
+fn begun(ledger: &Ledger, topic: &Topic) -> Result<u64, Error> {
+    let Some(seq) = ledger.store().keyed(topic, INCARNATION)? else {
+        return Ok(1);
+    };
+    let row = ledger.store().row(topic, seq)?;
+    Ok(row.map_or(1, |row| row.pos))
 }
 
 fn add(ledger: &Ledger, history: &mut History, envelope: &Envelope) -> Result<(), Error> {

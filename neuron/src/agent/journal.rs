@@ -12,11 +12,12 @@ use crate::{
     envelope::Reserved,
     ledger::{Found, From, Wanted},
     schema::Upcasters,
-    scope::{Burn, Committed, Content, Journal, Record, Ruling, Said, Then, ThenSaid, panicked},
+    scope::{Burn, Committed, Content, Given, Journal, Record, Ruling, Said, Sought, Then, ThenSaid, panicked},
     token::{Control, Orders},
     vocabulary::{
         Message as _,
-        control::{ControlResolved, StepRuling},
+        control::{ControlAnswered, ControlRequested, ControlResolved, StepRuling},
+        dialogue::QuestionAsked,
         step::{StepArtifact, StepProgressed, StepStarted, ThreadStarted, TimerStarted, WaitStarted},
     },
 };
@@ -78,6 +79,7 @@ fn starts(record: &Record) -> bool {
         TimerStarted::TYPE,
         ThreadStarted::TYPE,
         WaitStarted::TYPE,
+        QuestionAsked::TYPE,
     ]
     .contains(&record.kind)
 }
@@ -112,6 +114,8 @@ impl Inner {
         draft.trusted = true;
         draft.artifacts.extend(large);
         draft.artifacts.extend(record.artifacts);
+        draft.named.extend(record.named);
+        draft.key = record.keyed.map(Into::into);
         if let Some(burn) = record.burn {
             draft = metered(draft, burn)?;
         }
@@ -295,6 +299,32 @@ impl Journal for LedgerJournal {
         })
     }
 
+    fn given(&self, wanted: Sought, pos: u64) -> BoxFuture<'static, Result<Given, Error>> {
+        let this = self.0.clone();
+        Box::pin(async move {
+            // Of its own topic alone, so that what is first is never in question.
+            let Some(topic) = this.place.control.last() else {
+                return std::future::pending().await;
+            };
+            let mut requests = this.ledger.subscribe(Pattern::exactly(topic), From::After(pos))?;
+            loop {
+                let envelope = match requests.try_next()? {
+                    Some(envelope) => envelope,
+                    None => requests.next().await?,
+                };
+                if let Some(value) = says(&envelope, &wanted)? {
+                    return Ok(Given {
+                        pos: envelope.pos,
+                        at: envelope.at,
+                        by: envelope.author.to_string(),
+                        value,
+                        cause: Some(envelope.reference()),
+                    });
+                }
+            }
+        })
+    }
+
     fn store(&self, mut content: Content) -> BoxFuture<'static, Result<Result<Digest, Error>, Error>> {
         let ledger = self.0.ledger.clone();
         Box::pin(async move {
@@ -344,6 +374,20 @@ impl Journal for LedgerJournal {
     fn upcast(&self, value: Json, from: SchemaRef, to: SchemaRef) -> Result<Json, Error> {
         Json::of(&self.0.upcasters.upcast(value.to_value(), from, to)?)
     }
+}
+
+/// What an envelope of a control topic says to whoever wants that.
+fn says(envelope: &Envelope, wanted: &Sought) -> Result<Option<Json>, Error> {
+    Ok(match wanted {
+        Sought::Answer(key) => {
+            let answered = ControlAnswered::read(envelope)?.filter(|answered| *answered.key == **key);
+            answered.map(|answered| answered.answer)
+        }
+        Sought::Update(name) => {
+            let requested = ControlRequested::read(envelope)?.filter(|requested| *requested.update == **name);
+            requested.map(|requested| requested.request)
+        }
+    })
 }
 
 fn ruled(resolved: ControlResolved) -> Ruling {

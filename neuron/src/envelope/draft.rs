@@ -57,6 +57,8 @@ pub struct Draft {
     pub(crate) payload_schema: Option<Arc<SchemaUse>>,
     pub(crate) contract: Option<Arc<SchemaUse>>,
     pub(crate) artifacts: Vec<Artifact>,
+    /// Schemas that the payload names, registered with it.
+    pub(crate) named: Vec<Arc<SchemaUse>>,
     pub(crate) headers: Vec<DraftHeader>,
     pub(crate) parent: Option<Parent>,
     pub(crate) cause: Option<Cause>,
@@ -87,6 +89,7 @@ impl Draft {
             payload_schema: None,
             contract: None,
             artifacts: Vec::new(),
+            named: Vec::new(),
             headers: Vec::new(),
             parent: None,
             cause: None,

@@ -22,6 +22,9 @@ impl Registry {
                 hold(store, usage, payload).map_err(|error| error.context("the payload breaks its schema"))?;
             }
         }
+        for usage in &draft.named {
+            self.collect(store, usage, new)?;
+        }
         for header in &draft.headers {
             if let Some(usage) = &header.schema {
                 self.collect(store, usage, new)?;

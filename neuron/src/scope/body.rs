@@ -1,7 +1,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
@@ -11,9 +11,11 @@ use futures::{future::BoxFuture, task::AtomicWaker};
 use super::{
     gate::Gate,
     identity::{content, random},
+    incarnation::Onward,
     journal::Burn,
+    parting::Parting,
     past::Past,
-    runtime::Runtime,
+    runtime::{Runtime, Stop},
 };
 use crate::{Error, Json, Millis, Result, ledger::Used};
 
@@ -38,6 +40,10 @@ pub struct Scope {
     /// What the calls of the body took, in milliseconds.
     children_ms: AtomicU64,
     pub(super) on_idle: Mutex<Option<Hook>>,
+    /// The agent whose own body this is: it may begin again.
+    agent: OnceLock<&'static str>,
+    onward: Mutex<Option<Onward>>,
+    pub(super) parting: Parting,
 }
 
 /// What else happens when the body is idle and no recorded answer is left to deliver.
@@ -103,6 +109,9 @@ impl Scope {
             burn: Mutex::default(),
             children_ms: AtomicU64::new(0),
             on_idle: Mutex::default(),
+            agent: OnceLock::new(),
+            onward: Mutex::default(),
+            parting: Parting::default(),
         });
         runtime.opened(scope.tag, scope.driver.clone());
         scope
@@ -167,6 +176,75 @@ impl Scope {
     /// What this attempt took so far.
     pub fn burnt(&self) -> Burn {
         *self.burn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It is the own body of the agent of this name.
+    pub(super) fn is_body_of(&self, agent: &'static str) {
+        self.agent.get_or_init(|| agent);
+    }
+
+    /// The agent whose own body it is.
+    pub(crate) fn agent(&self) -> Option<&'static str> {
+        self.agent.get().copied()
+    }
+
+    /// Drives the body no further: it begins again with these arguments.
+    pub(crate) fn go_onward(&self, onward: Onward) {
+        *self.onward() = Some(onward);
+        self.driver.wake();
+    }
+
+    pub(super) fn take_onward(&self) -> Option<Onward> {
+        self.onward().take()
+    }
+
+    pub(super) fn goes_onward(&self) -> bool {
+        self.onward().is_some()
+    }
+
+    fn onward(&self) -> MutexGuard<'_, Option<Onward>> {
+        self.onward.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The body asks to be told: from now on it is not dropped at once.
+    pub(crate) fn heed_parting(&self) {
+        if self.manner == Manner::Free {
+            self.parting.heeded.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the body is to be given time: it wants to know, and nobody else has taken its run over.
+    pub(crate) fn is_parted_with_slowly(&self) -> bool {
+        self.parting.heeded.load(Ordering::Relaxed) && matches!(self.runtime.stopped(), None | Some(Stop::Cancelled))
+    }
+
+    /// Tells the body that its caller has let go of it.
+    pub(crate) fn part_with(&self) {
+        self.parting.told.send_replace(true);
+    }
+
+    /// Whether its caller has let go of it, or its run was cancelled.
+    pub(crate) fn is_parted_with(&self) -> bool {
+        *self.parting.told.borrow() || self.runtime.stopped() == Some(Stop::Cancelled)
+    }
+
+    /// Whether it cleans up: it is told nothing more and starts nothing more.
+    pub(crate) fn cleans_up(&self) -> bool {
+        self.parting.heeded.load(Ordering::Relaxed) && self.is_parted_with() && self.is_parted_with_slowly()
+    }
+
+    /// Waits until the body is being cancelled.
+    pub(crate) async fn parting(&self) {
+        if self.manner != Manner::Free {
+            return std::future::pending().await;
+        }
+        let mut told = self.parting.told.subscribe();
+        let mut cancelled = self.runtime.cancelled.subscribe();
+        tokio::select! {
+            // Both senders live as long as the scope.
+            _ = told.wait_for(|told| *told) => {}
+            _ = cancelled.wait_for(|cancelled| *cancelled) => {}
+        }
     }
 
     /// Runs `hook` whenever the body is idle and no recorded answer is left to deliver, before new calls start.

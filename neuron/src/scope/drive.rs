@@ -69,8 +69,9 @@ pub async fn drive<T>(scope: &Arc<Scope>, body: impl Future<Output = T>) -> Resu
     };
     scope.settle().await;
     let value = ended?;
-    // The log may have refused what was still to be written when the body ended.
-    if let Some(stop) = scope.runtime.stopped() {
+    // The log may have refused what was still to be written when the body ended. A step that cleaned up says itself
+    // whether it is done.
+    if let Some(stop) = scope.runtime.stopped().filter(|_| !scope.cleans_up()) {
         return Err(stop);
     }
     scope.diverged()?;

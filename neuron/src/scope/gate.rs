@@ -11,7 +11,8 @@ use tokio::{sync::oneshot, task::JoinHandle};
 use super::{
     identity::Aliases,
     journal::Committed,
-    past::{Answer, Known, Past, Taken},
+    past::{Known, Past},
+    recorded::{Answer, Taken},
     runtime::Runtime,
 };
 use crate::{Error, Json, Millis, Result};

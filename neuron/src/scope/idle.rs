@@ -11,7 +11,9 @@ use super::{
     gate::Start,
     inside::{current, depth},
     journal::{Committed, Record},
-    past::{Answer, Known, Past, Taken},
+    parting::too_late,
+    past::{Known, Past},
+    recorded::{Answer, Taken},
     runtime::{Leave, Stop},
 };
 use crate::{
@@ -45,6 +47,9 @@ impl Scope {
     ) -> Poll<Result<Taken, Error>> {
         if current() != self.tag && self.manner != Manner::Undriven {
             return Poll::Ready(Err(misuse()));
+        }
+        if self.cleans_up() {
+            return Poll::Ready(Err(too_late()));
         }
         // A step's answers hold for its next attempt too.
         let keep = keep || self.manner != Manner::Replayed;
@@ -89,10 +94,16 @@ impl Scope {
     /// The gate is never held while the journal is called: the journal calls [`answer`](Self::answer).
     pub(super) fn idle(self: &Arc<Self>, waker: &Waker) -> Idle {
         self.driver.register(waker);
+        if self.cleans_up() {
+            return Idle::Nothing;
+        }
         match self.runtime.leave(self.manner == Manner::Replayed) {
             Leave::Go => {}
             Leave::Wait => return Idle::Nothing,
             Leave::Stop(stop) => return Idle::Stopped(stop),
+        }
+        if self.goes_onward() {
+            return Idle::Stopped(Stop::Continued);
         }
         let mut gate = self.gate();
         let Some(delivery) = gate.deliver() else {

@@ -29,6 +29,13 @@ pub trait Journal: Send + Sync + fmt::Debug + 'static {
     /// Waits for a ruling on the call `key` that was given after `pos`.
     fn ruling(&self, key: &str, pos: u64) -> BoxFuture<'static, Result<Ruling, Error>>;
 
+    /// Waits for what was given from outside after `pos`: the next one, in the order of the log.
+    /// Nobody gives anything to a log that does not say how.
+    fn given(&self, wanted: Sought, pos: u64) -> BoxFuture<'static, Result<Given, Error>> {
+        let _ = (wanted, pos);
+        Box::pin(future::pending())
+    }
+
     /// Stores a blob beside the log and gives the hash of its content. The inner error is the reader's, the outer one
     /// the log's. A log that keeps none refuses.
     fn store(&self, content: Content) -> BoxFuture<'static, Result<Result<Digest, Error>, Error>> {
@@ -143,6 +150,30 @@ pub enum Ruling {
     Fail(Error),
 }
 
+/// What a body waits for that comes from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sought {
+    /// The answer to the question with this key.
+    Answer(Arc<str>),
+    /// An update of this name.
+    Update(Arc<str>),
+}
+
+/// What was given from outside. It is a request: the body learns of it by a record of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Given {
+    /// Its place in the store, or its number where there is none.
+    pub pos: u64,
+    /// Its time.
+    pub at: Millis,
+    /// Who gave it.
+    pub by: String,
+    /// What it says.
+    pub value: Json,
+    /// The envelope that it stands in.
+    pub cause: Option<EnvelopeRef>,
+}
+
 /// One envelope to be, without topic and author, which the journal knows.
 #[derive(Clone, Debug)]
 pub struct Record {
@@ -162,6 +193,10 @@ pub struct Record {
     pub artifacts: Vec<Artifact>,
     /// What brought it about, unless that is what the journal knows.
     pub cause: Option<Cause>,
+    /// The birth header `key` under which the last such record of its topic is found.
+    pub keyed: Option<&'static str>,
+    /// Schemas that the payload names, registered with it.
+    pub named: Vec<Arc<SchemaUse>>,
     /// What the work took.
     pub burn: Option<Burn>,
     /// To be refused as [`Cancelled`](crate::ErrorKind::Cancelled) if a cancel was committed before it.
@@ -209,6 +244,8 @@ impl Record {
             schema: schema::of::<W>()?,
             large: None,
             artifacts: Vec::new(),
+            keyed: None,
+            named: Vec::new(),
             cause: None,
             burn: None,
             unless_cancelled: false,

@@ -7,9 +7,9 @@ use std::{
 };
 
 use futures::future::{self, BoxFuture};
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
-use super::{Committed, Content, History, Journal, Record, Ruling, Said, Then, ThenSaid, is_refusal};
+use super::{Committed, Content, Given, History, Journal, Record, Ruling, Said, Sought, Then, ThenSaid, is_refusal};
 use crate::{
     Append, Author, Cause, Clock, Contract, Digest, Envelope, EnvelopeRef, Error, ErrorKind, Json, Ledger, Millis,
     Pattern, Result, Topic,
@@ -29,6 +29,8 @@ pub struct MemoryJournal {
     inner: Arc<Mutex<Inner>>,
     /// Made when a body first says something on a topic, or waits for it.
     topics: Arc<OnceLock<Topics>>,
+    /// Rung when something is given from outside.
+    bell: Arc<Notify>,
 }
 
 /// The topics beside the log.
@@ -60,6 +62,7 @@ struct Inner {
     lines: Vec<(Committed, Record)>,
     deferred: Vec<Record>,
     rulings: Vec<(String, Ruling)>,
+    given: Vec<(Sought, Given)>,
     blobs: HashMap<Digest, Arc<[u8]>>,
     progress: Option<StepProgressed>,
 }
@@ -83,6 +86,7 @@ impl MemoryJournal {
             clock,
             inner: Arc::default(),
             topics: Arc::default(),
+            bell: Arc::default(),
         }
     }
 
@@ -93,15 +97,18 @@ impl MemoryJournal {
         let mut lines = self.lines();
         let lost = lines.split_off(count.min(lines.len()));
         let topics = Arc::new(self.topics_without(&lost).map_or_else(OnceLock::new, OnceLock::from));
+        let known = self.inner();
         let inner = Inner {
             lines,
-            blobs: self.inner().blobs.clone(),
+            given: known.given.clone(),
+            blobs: known.blobs.clone(),
             ..Inner::default()
         };
         Self {
             clock: self.clock.clone(),
             inner: Arc::new(Mutex::new(inner)),
             topics,
+            bell: Arc::default(),
         }
     }
 
@@ -131,6 +138,24 @@ impl MemoryJournal {
     /// Gives a ruling on a call in advance.
     pub fn rule(&self, key: &str, ruling: Ruling) {
         self.inner().rulings.push((key.into(), ruling));
+    }
+
+    /// Gives something from outside: an answer to a question, or an update. It outlives a crash, as on a log.
+    pub fn give(&self, wanted: Sought, value: Json) {
+        let at = self.now();
+        let mut inner = self.inner();
+        // It comes after all that stands, and after what was given before.
+        let last = inner.given.last().map_or(0, |(_, given)| given.pos);
+        let given = Given {
+            pos: last.max(inner.lines.len() as u64) + 1,
+            at,
+            by: "test".into(),
+            value,
+            cause: None,
+        };
+        inner.given.push((wanted, given));
+        drop(inner);
+        self.bell.notify_waiters();
     }
 
     /// A blob that was stored.
@@ -170,10 +195,6 @@ impl MemoryJournal {
     }
 }
 
-fn locked(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
-    inner.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// What a body has said, if that is what this record tells it.
 fn said(record: &Record) -> Option<&EnvelopeRef> {
     match &record.cause {
@@ -195,6 +216,10 @@ async fn declared(ledger: &Ledger, topic: Option<Topic>) -> Result<(), Error> {
     }
 }
 
+fn locked(inner: &Mutex<Inner>) -> MutexGuard<'_, Inner> {
+    inner.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Inner {
     /// Commits a record, and before it what was deferred.
     fn commit_all(&mut self, record: Record, at: Millis) -> Committed {
@@ -202,6 +227,11 @@ impl Inner {
             self.commit(deferred, at);
         }
         self.commit(record, at)
+    }
+
+    fn next_given(&self, wanted: &Sought, pos: u64) -> Option<Given> {
+        let after = |(for_whom, given): &&(Sought, Given)| for_whom == wanted && given.pos > pos;
+        self.given.iter().find(after).map(|(_, given)| given.clone())
     }
 
     fn commit(&mut self, record: Record, at: Millis) -> Committed {
@@ -302,5 +332,20 @@ impl Journal for MemoryJournal {
             Ruling::Fail(Error::new(ErrorKind::InDoubt, message))
         };
         Box::pin(future::ready(Ok(ruling)))
+    }
+
+    fn given(&self, wanted: Sought, pos: u64) -> BoxFuture<'static, Result<Given, Error>> {
+        let (inner, bell) = (self.inner.clone(), self.bell.clone());
+        Box::pin(async move {
+            loop {
+                let rung = bell.notified();
+                let mut rung = std::pin::pin!(rung);
+                rung.as_mut().enable();
+                if let Some(given) = locked(&inner).next_given(&wanted, pos) {
+                    return Ok(given);
+                }
+                rung.await;
+            }
+        })
     }
 }

@@ -1,31 +1,38 @@
-use std::{
-    any::{Any, type_name},
-    collections::HashMap,
-    fmt,
-    sync::Arc,
-    time::Duration,
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use super::{
+    Committed,
+    incarnation::Incarnation,
+    recorded::{Answer, lapsed},
 };
-
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-
-use super::Committed;
 use crate::{
     EnvelopeRef, Error, ErrorKind, Json, Millis, Result, SchemaRef,
     vocabulary::{
         Message as _,
+        dialogue::{
+            QuestionAnswered, QuestionAsked, QuestionLapsed, QuestionRefused, UpdateAccepting, UpdateAnswered,
+            UpdateRefused, UpdateTaken,
+        },
         orchestration::PackageAssigned,
         step::{
-            EmitCompleted, EmitFailed, PackageCompleted, PackageFailed, ReplayOnceChanged, StepAbandoned, StepArtifact,
-            StepAttempted, StepCompleted, StepDoubted, StepFailed, StepStarted, ThreadCompleted, ThreadFailed,
-            TimerFired, TimerStarted, WaitAbandoned, WaitEnded, WaitStarted,
+            AgentContinued, EmitCompleted, EmitFailed, PackageCompleted, PackageFailed, ReplayOnceChanged,
+            StepAbandoned, StepArtifact, StepAttempted, StepCompleted, StepDoubted, StepFailed, StepStarted,
+            ThreadCompleted, ThreadFailed, TimerFired, TimerStarted, WaitAbandoned, WaitEnded, WaitStarted,
         },
     },
 };
 
 /// What is on the log of a run, by scope. A resumed body is answered from it.
 #[derive(Debug, Default)]
-pub struct History(HashMap<Arc<str>, Past>);
+pub struct History {
+    scopes: HashMap<Arc<str>, Past>,
+    /// By name of update, the `pos` of the last request that was taken or refused.
+    updates: HashMap<Arc<str>, u64>,
+    /// The last time that the body has begun again.
+    continued: Option<Incarnation>,
+    /// Envelopes that were taken into account.
+    taken: u64,
+}
 
 /// What is on the log of one scope. Live records change it by the same methods as those read at a resume.
 #[derive(Debug, Default)]
@@ -47,6 +54,8 @@ pub(crate) struct Known {
     pub(crate) born: u64,
     /// Starts since the last end.
     pub(crate) open: u32,
+    /// Whether its body let go of it since it last began.
+    pub(crate) let_go: bool,
     /// Attempts that ended.
     pub(crate) attempts: u32,
     /// The `pos` of the last end of an attempt that was no answer.
@@ -61,90 +70,18 @@ pub(crate) struct Known {
     pub(crate) deadline: Option<Millis>,
     /// The envelope that answered it, if it is a wait.
     pub(crate) came: Option<EnvelopeRef>,
+    /// The `pos` up to which what was given to it from outside was looked at.
+    pub(crate) heard: Option<u64>,
     pub(crate) answer: Option<Answer>,
 }
 
-/// The recorded answer of a call.
-pub(crate) struct Answer {
-    pub(crate) place: Committed,
-    pub(crate) outcome: Result<Json, Error>,
-    pub(crate) schema: Option<SchemaRef>,
-    /// What the output decodes to, while it is fresh.
-    pub(crate) typed: Option<Box<dyn Any + Send>>,
+/// A call of a `once` step that began and has no answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Open {
+    pub(crate) name: String,
+    /// Whether its body let go of it, so that nobody will settle it.
+    pub(crate) let_go: bool,
 }
-
-impl fmt::Debug for Answer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Answer({} {:?})", self.place.pos, self.outcome)
-    }
-}
-
-impl Answer {
-    pub(crate) fn new(place: Committed, outcome: Result<Json, Error>) -> Self {
-        Self {
-            place,
-            outcome,
-            schema: None,
-            typed: None,
-        }
-    }
-}
-
-/// What a body is told.
-pub struct Taken {
-    /// The recorded output.
-    pub json: Json,
-    /// What it decodes to, if that is known already.
-    pub typed: Option<Box<dyn Any + Send>>,
-    /// The schema that it was recorded with.
-    pub schema: Option<SchemaRef>,
-}
-
-impl fmt::Debug for Taken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.json.fmt(f)
-    }
-}
-
-impl Taken {
-    /// The typed value.
-    pub(crate) fn decode<T: DeserializeOwned + 'static>(self) -> Result<T, Error> {
-        match self.typed.map(<Box<dyn Any + Send>>::downcast::<T>) {
-            Some(Ok(typed)) => Ok(*typed),
-            _ => self.json.decode(),
-        }
-    }
-}
-
-/// Why an answer that is on the log cannot be told to a body.
-pub(crate) fn undecodable<T>(name: &str, recorded: &Json, why: &Error) -> Error {
-    let (present, recorded) = (type_name::<T>(), shape(&recorded.to_value()));
-    let message = format!(
-        "the recorded output of `{name}` does not decode as the present type: it is {recorded}, and the code reads \
-         `{present}`: {why}; put the type back, or register an upcaster"
-    );
-    Error::new(ErrorKind::ReplayDecode, message)
-}
-
-/// What sort of value it is, without the value.
-fn shape(value: &Value) -> String {
-    match value {
-        Value::Null => "null".into(),
-        Value::Bool(_) => "a bool".into(),
-        Value::Number(_) => "a number".into(),
-        Value::String(_) => "a string".into(),
-        Value::Array(items) => format!("an array of {}", items.len()),
-        Value::Object(fields) if fields.is_empty() => "an object without fields".into(),
-        Value::Object(fields) => {
-            let names: Vec<_> = fields.keys().take(SHAPE_FIELDS).map(String::as_str).collect();
-            let more = if fields.len() > SHAPE_FIELDS { ", …" } else { "" };
-            format!("an object with `{}`{more}", names.join("`, `"))
-        }
-    }
-}
-
-/// So many fields of a recorded object are named in a message.
-const SHAPE_FIELDS: usize = 8;
 
 impl History {
     /// A history of nothing.
@@ -159,7 +96,21 @@ impl History {
     /// # Errors
     /// [`ErrorKind::Schema`] if the payload is not what its type says.
     pub fn add(&mut self, place: Committed, kind: &str, payload: &Json, large: Option<Json>) -> Result<(), Error> {
+        self.taken += 1;
         match kind {
+            AgentContinued::TYPE => {
+                let word: AgentContinued = payload.decode()?;
+                let args = word.args.or(large).unwrap_or_else(Json::null);
+                // What came before is answered for.
+                self.scopes.clear();
+                self.updates = word.updates.into_iter().map(|(name, pos)| (name.into(), pos)).collect();
+                self.continued = Some(Incarnation {
+                    scope: word.key.into(),
+                    number: word.incarnation,
+                    args: (args, word.args_schema),
+                    at: place.at,
+                });
+            }
             StepStarted::TYPE => {
                 let word: StepStarted = payload.decode()?;
                 let call = self.call(&word.scope, &word.key);
@@ -211,9 +162,56 @@ impl History {
                 let word: WaitAbandoned = payload.decode()?;
                 self.call(&word.scope, &word.key).born = 0;
             }
+            QuestionAsked::TYPE => {
+                let word: QuestionAsked = payload.decode()?;
+                let call = self.call(&word.scope, &word.key);
+                call.name = word.name;
+                (call.heard, call.deadline) = (Some(place.pos), word.deadline);
+            }
+            QuestionRefused::TYPE => {
+                let word: QuestionRefused = payload.decode()?;
+                self.call(&word.scope, &word.key).heard = Some(word.given);
+            }
+            UpdateAccepting::TYPE => {
+                let word: UpdateAccepting = payload.decode()?;
+                self.call(&word.scope, &word.key).heard = Some(place.pos);
+            }
+            UpdateRefused::TYPE => {
+                let word: UpdateRefused = payload.decode()?;
+                self.updates.insert(word.update.into(), word.asked);
+            }
             _ => self.add_answer(place, kind, payload, large)?,
         }
         Ok(())
+    }
+
+    /// How many envelopes it was made of.
+    pub fn envelopes(&self) -> u64 {
+        self.taken
+    }
+
+    /// Where the body has begun again last, if it has.
+    pub(crate) fn take_continued(&mut self) -> Option<Incarnation> {
+        self.continued.take()
+    }
+
+    /// Calls of `once` steps that began and have no answer: key, name, and whether their body let go of them.
+    pub(crate) fn unsettled_once(&self) -> impl Iterator<Item = (Arc<str>, Open)> {
+        let calls = self.scopes.values().flat_map(Past::iter);
+        let open =
+            calls.filter(|(_, call)| call.once && call.answer.is_none() && (call.open > 0 || call.doubted.is_some()));
+        open.map(|(key, call)| {
+            let open = Open {
+                name: call.name.clone(),
+                let_go: call.let_go,
+            };
+            (key.clone(), open)
+        })
+    }
+
+    /// Up to where requests were taken, by name of update.
+    pub(crate) fn take_updates(&mut self) -> HashMap<Arc<str>, u64> {
+        std::mem::take(&mut self.updates)
     }
 
     fn add_answer(&mut self, place: Committed, kind: &str, payload: &Json, large: Option<Json>) -> Result<(), Error> {
@@ -279,13 +277,33 @@ impl History {
                 let word: PackageFailed = payload.decode()?;
                 self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Err(word.error)));
             }
+            QuestionAnswered::TYPE => {
+                let word: QuestionAnswered = payload.decode()?;
+                let schema = Some(word.answer_schema);
+                self.answer(&word.scope, &word.key, &word.name, output(word.answer, schema));
+            }
+            QuestionLapsed::TYPE => {
+                let word: QuestionLapsed = payload.decode()?;
+                self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Err(lapsed())));
+            }
+            UpdateTaken::TYPE => {
+                let word: UpdateTaken = payload.decode()?;
+                let schema = Some(word.request_schema);
+                let request = output(word.request, schema);
+                self.updates.insert(word.update.into(), word.asked);
+                self.answer(&word.scope, &word.key, &word.name, request.asked(word.asked)?);
+            }
+            UpdateAnswered::TYPE => {
+                let word: UpdateAnswered = payload.decode()?;
+                self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Ok(Json::null())));
+            }
             _ => {}
         }
         Ok(())
     }
 
     fn call(&mut self, scope: &str, key: &str) -> &mut Known {
-        self.0.entry(scope.into()).or_default().call(key)
+        self.scopes.entry(scope.into()).or_default().call(key)
     }
 
     /// The first answer of a call stands: a relay may repeat one.
@@ -298,7 +316,7 @@ impl History {
 
     /// Takes what is known of a scope out, for the body that is about to be driven in it.
     pub(crate) fn take(&mut self, scope: &str) -> Past {
-        self.0.remove(scope).unwrap_or_default()
+        self.scopes.remove(scope).unwrap_or_default()
     }
 }
 
@@ -340,6 +358,7 @@ impl Known {
             self.open + 1
         };
         self.retry_at = None;
+        self.let_go = false;
     }
 
     pub(crate) fn attempted(&mut self, word: &StepAttempted, pos: u64) {
@@ -367,6 +386,7 @@ impl Known {
 
     /// A step that must never happen twice may have happened: its start stays open.
     pub(crate) fn abandoned(&mut self) {
+        self.let_go = true;
         if !self.once {
             self.open = 0;
         }

@@ -9,8 +9,11 @@ use std::{
 };
 
 use futures::{future::BoxFuture, task::AtomicWaker};
+use tokio::sync::watch;
 
-use super::{History, Journal, past::Past, rehearsal::Rehearsal};
+use super::{
+    History, Journal, incarnation::Incarnation, once::Unsettled, past::Past, rehearsal::Rehearsal, updates::Queues,
+};
 use crate::{Error, ErrorKind, Json, Result, SchemaRef, vocabulary::orchestration::Claims};
 
 /// What all scopes of one package, or of one orchestrator's body, share: their log, their past, the orders given to
@@ -28,6 +31,12 @@ pub struct Runtime {
     /// Every start is committed before its body runs, because the owner before this one died.
     careful: AtomicBool,
     orders: Mutex<Orders>,
+    /// The `once` steps that began and have no answer.
+    pub(crate) unsettled: Unsettled,
+    /// Up to where requests were taken.
+    pub(crate) updates: Queues,
+    /// Whether a cancel stands, for the steps that want to know.
+    pub(super) cancelled: watch::Sender<bool>,
 }
 
 /// What a program knows of the steps whose names are on the log.
@@ -76,6 +85,8 @@ pub enum Stop {
     Held(Error),
     /// A cancel was committed.
     Cancelled,
+    /// The body begins again with other arguments.
+    Continued,
 }
 
 impl Stop {
@@ -84,6 +95,7 @@ impl Stop {
         match self {
             Self::Refused(error) | Self::Held(error) => error,
             Self::Cancelled => Error::new(ErrorKind::Cancelled, "the work was cancelled"),
+            Self::Continued => Error::new(ErrorKind::Misuse, "nobody drives this body who could begin it again"),
         }
     }
 }
@@ -157,6 +169,9 @@ impl Runtime {
             history: Mutex::default(),
             careful: AtomicBool::new(false),
             orders: Mutex::default(),
+            unsettled: Unsettled::default(),
+            updates: Queues::default(),
+            cancelled: watch::Sender::new(false),
         }
     }
 
@@ -174,7 +189,9 @@ impl Runtime {
 
     /// What the log holds already.
     #[must_use]
-    pub fn history(mut self, history: History) -> Self {
+    pub fn history(mut self, mut history: History) -> Self {
+        self.unsettled = Unsettled::of(history.unsettled_once());
+        self.updates = Queues::of(history.take_updates());
         self.history = Mutex::new(history);
         self
     }
@@ -252,6 +269,9 @@ impl Runtime {
         self.order(|orders| {
             orders.stop.get_or_insert(stop);
         });
+        if self.stopped() == Some(Stop::Cancelled) {
+            self.cancelled.send_replace(true);
+        }
     }
 
     /// Changes the orders and lets every driver look at them.
@@ -292,6 +312,12 @@ impl Runtime {
 
     pub(crate) fn take_past(&self, scope: &str) -> Past {
         self.history.lock().unwrap_or_else(PoisonError::into_inner).take(scope)
+    }
+
+    /// Where the body has begun again last, according to the log.
+    pub(crate) fn take_continued(&self) -> Option<Incarnation> {
+        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        history.take_continued()
     }
 
     pub(crate) fn is_careful(&self) -> bool {

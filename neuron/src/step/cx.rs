@@ -6,6 +6,8 @@ use uuid::Uuid;
 use super::{
     artifact::artifact,
     builtin::{Due, thread, timer},
+    question::Question,
+    update::Updates,
 };
 use crate::{
     ArtifactRef, Error, ErrorKind, Millis, Payload, Result,
@@ -154,6 +156,48 @@ impl Cx {
         .await
     }
 
+    /// Asks a person and waits for the answer, at no cost: `neuron waiting` lists the question, `neuron answer` answers
+    /// it, also while no process runs. The schema of `T` is recorded with the question, and what does not fit it is
+    /// refused. The first answer that fits stands, and a replay is given the same.
+    ///
+    /// With a deadline ([`Question::within`]) it gives `None` once its time is over.
+    ///
+    /// ```no_run
+    /// # async fn show(cx: &neuron::Cx) -> neuron::Result<()> {
+    /// let title = cx.ask_human::<String>("What is the report to be called?").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::TooLarge`] for a question longer than [`QUESTION_BYTES_MAX`](crate::limits::QUESTION_BYTES_MAX).
+    pub fn ask_human<T: Payload>(&self, question: impl Into<String>) -> Question<'_, T> {
+        Question::new(&self.scope, question.into())
+    }
+
+    /// Takes requests from outside while this body runs (`neuron update`, or from a program): a new limit, a question
+    /// about how far it is. The schemas of request and response are on the log, a request that does not fit is refused
+    /// before it is taken, and each is taken once, in their order.
+    ///
+    /// ```
+    /// use neuron::{Cx, Result, agent};
+    ///
+    /// #[agent]
+    /// async fn counter(cx: &Cx) -> Result<u64> {
+    ///     let (mut adds, mut sum) = (cx.updates::<u64, u64>("add"), 0);
+    ///     while sum < 100 {
+    ///         let add = adds.next().await?;
+    ///         sum += add.request;
+    ///         add.answer(&sum).await?;
+    ///     }
+    ///     Ok(sum)
+    /// }
+    /// # fn main() {}
+    /// ```
+    pub fn updates<Q: Payload, R: Payload>(&self, name: &str) -> Updates<'_, Q, R> {
+        Updates::new(&self.scope, name)
+    }
+
     /// Keeps `content` as an artifact and names it by its hash. `name` is yours, `kind` is what it is to the log, for
     /// instance `report`. Equal content is kept once.
     ///
@@ -196,6 +240,49 @@ impl Cx {
             total: total.into(),
             text: text.to_string(),
         });
+    }
+
+    /// Waits until this step is being cancelled: its run or agent was, or the body that called it has let go of it. A step
+    /// that has asked for this once is not dropped at once, but gets
+    /// [`CANCEL_GRACE`](crate::limits::CANCEL_GRACE) to clean up; then it is dropped. It makes no calls meanwhile: they give
+    /// [`ErrorKind::Cancelled`]. If it still ends well, that is recorded as its output.
+    ///
+    /// The body of an agent, a thread or an orchestrator is stopped between its calls, has nothing to clean up that its
+    /// steps do not, and is never told.
+    ///
+    /// ```
+    /// use neuron::{Cx, Error, Result, step};
+    /// # struct Lamp;
+    /// # impl Lamp { fn on() -> Self { Self } async fn burnt_down(&self) {} async fn off(self) {} }
+    ///
+    /// #[step]
+    /// async fn glow(cx: &Cx) -> Result<()> {
+    ///     let lamp = Lamp::on();
+    ///     tokio::select! {
+    ///         () = lamp.burnt_down() => return Ok(()),
+    ///         () = cx.cancelled() => {}
+    ///     }
+    ///     lamp.off().await;
+    ///     Err(Error::terminal("put out").into())
+    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() { glow(&neuron::test()).await.unwrap() }
+    /// ```
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send + '_ {
+        self.scope.heed_parting();
+        self.scope.parting()
+    }
+
+    /// Whether this step is being cancelled, for a loop that looks now and then. As [`cancelled`](Self::cancelled), it asks
+    /// to be told.
+    ///
+    /// ```
+    /// # let cx: neuron::Cx = tokio::runtime::Runtime::new().unwrap().block_on(async { neuron::test() });
+    /// assert!(!cx.is_cancelled());
+    /// ```
+    pub fn is_cancelled(&self) -> bool {
+        self.scope.heed_parting();
+        self.scope.manner() == Manner::Free && self.scope.is_parted_with()
     }
 
     /// Adds to what this attempt of the step took: tokens and calls of tools. It is recorded with the attempt's end,

@@ -99,6 +99,7 @@ impl Execution {
     }
 
     fn undoubted(&self) -> Next {
+        self.home.runtime().unsettled.settled(&self.key);
         self.home.known(&self.key, |call| {
             call.open = 0;
             call.doubted = None;

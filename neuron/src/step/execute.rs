@@ -1,4 +1,4 @@
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use futures::future::BoxFuture;
 use tokio::{sync::oneshot, time::Instant};
@@ -11,6 +11,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Json, Millis, Result,
     def::{Encoded, Entry, Ran},
+    limits,
     scope::{
         Ask, Birth, Burn, Committed, Fresh, Known, Manner, Past, Record, Recorded, Scope, Stop, Then, by_size, contain,
     },
@@ -167,8 +168,11 @@ impl Execution {
             self.home.runtime().journal.defer(record);
             return Ok(());
         }
-        let (home, key) = (self.home.clone(), self.key.clone());
+        let (home, key, name) = (self.home.clone(), self.key.clone(), meta.once.then_some(meta.name));
         let note: Then = Box::new(move |place| {
+            if let Some(name) = name {
+                home.runtime().unsettled.began(&key, name);
+            }
             home.known(&key, |call| {
                 call.started(&started, large.map(|(_, args)| args), place.pos);
             });
@@ -184,8 +188,18 @@ impl Execution {
         let limit = self.entry.meta().timeout_ms.map(Duration::from_millis);
         let began = Instant::now();
         let outcome = {
-            let driven = within(limit, contain(&scope, body));
-            held(&mut self.held, driven).await
+            let mut driven = pin!(within(limit, contain(&scope, body)));
+            match held(&mut self.held, &mut driven).await {
+                Err(Halt::Dropped) if scope.is_parted_with_slowly() => {
+                    scope.part_with();
+                    // One that ends well all the same has done its work, and the log is to say so.
+                    match tokio::time::timeout(limits::CANCEL_GRACE, driven).await {
+                        Ok(done @ Some(Ok(Ok(_)))) => Ok(done),
+                        _ => Err(Halt::Dropped),
+                    }
+                }
+                outcome => outcome,
+            }
         };
         // Whatever the body left running ends before anything else happens to this call.
         scope.settle().await;
@@ -194,6 +208,8 @@ impl Execution {
         self.burn += scope.burnt();
         self.children_ms += scope.children_ms();
         match outcome? {
+            // What it says while it cleans up is no failure of its work.
+            Some(Ok(Err(_))) if scope.cleans_up() => Err(Halt::Dropped),
             Some(Ok(outcome)) => Ok(outcome),
             Some(Err(stop)) => Err(Halt::Stopped(stop)),
             None => {
@@ -255,7 +271,10 @@ impl Execution {
         let mut record = self.record(&attempted)?;
         record.burn = Some(self.burnt());
         let (home, key) = (self.home.clone(), self.key.clone());
-        let note: Then = Box::new(move |place| home.known(&key, |call| call.attempted(&attempted, place.pos)));
+        let note: Then = Box::new(move |place| {
+            home.runtime().unsettled.settled(&key);
+            home.known(&key, |call| call.attempted(&attempted, place.pos));
+        });
         self.home.runtime().journal.append(record, note).await?;
         Ok(Next::Again)
     }
@@ -296,6 +315,7 @@ impl Execution {
             let mut answer = Recorded::new(place, Ok(output));
             answer.schema = Some(schema);
             answer.typed = ran.map(|ran| ran.typed);
+            home.runtime().unsettled.settled(&key);
             home.answered(&key, name, answer);
         });
         self.home.runtime().journal.append(record, hand_over).await?;
@@ -315,7 +335,10 @@ impl Execution {
         let mut record = self.record(&failed)?;
         record.burn = Some(self.burnt());
         let (home, key, name) = (self.home.clone(), self.key.clone(), self.entry.meta().name);
-        let hand_over: Then = Box::new(move |place| home.answer(&key, name, place, Err(error)));
+        let hand_over: Then = Box::new(move |place| {
+            home.runtime().unsettled.settled(&key);
+            home.answer(&key, name, place, Err(error));
+        });
         self.home.runtime().journal.append(record, hand_over).await?;
         Ok(Next::Answered)
     }
@@ -326,6 +349,7 @@ impl Execution {
             return;
         }
         self.home.known(&self.key, Known::abandoned);
+        self.home.runtime().unsettled.let_go(&self.key);
         let abandoned = StepAbandoned {
             scope: self.home.id().to_string(),
             key: self.key.to_string(),

@@ -10,10 +10,15 @@ mod doubt;
 mod emit;
 mod execute;
 mod halt;
+mod onward;
+mod question;
 mod together;
+mod update;
 mod wait;
 
 pub use call::Call;
 pub use cx::{Cx, test};
 pub(crate) use execute::ask;
+pub use question::{Question, Within};
+pub use update::{Update, Updates};
 pub use wait::Wait;

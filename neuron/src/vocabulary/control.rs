@@ -11,6 +11,8 @@ messages! {
     ControlResumed "control.resumed";
     ControlCancelled "control.cancelled";
     ControlResolved "control.resolved";
+    ControlAnswered "control.answered";
+    ControlRequested "control.requested";
 }
 
 /// Start nothing more. An order, on `agent.{token}.control` or `orchestration.{id}.control`.
@@ -66,4 +68,28 @@ pub struct ControlResolved {
     /// The reason, for whoever reads the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+}
+
+/// A person's answer to a question. A request, on the control topic of whoever asked: the token's own, or the run's for
+/// its orchestrator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlAnswered {
+    /// Key of the question.
+    pub key: String,
+    /// The answer.
+    pub answer: Json,
+    /// The reason, for whoever reads the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+}
+
+/// An update for a body that runs. A request, on the control topic of whoever takes updates of this name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ControlRequested {
+    /// The name of the update.
+    pub update: String,
+    /// What it asks.
+    pub request: Json,
 }

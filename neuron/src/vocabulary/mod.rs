@@ -7,6 +7,7 @@ pub mod build;
 pub mod clearance;
 pub mod consumer;
 pub mod control;
+pub mod dialogue;
 pub mod orchestration;
 pub mod step;
 

@@ -1,5 +1,7 @@
 //! Steps, timers, waits, threads, packages, and what a replay finds. Every one names the scope whose body it answers.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +29,7 @@ messages! {
     ThreadFailed "thread.failed";
     PackageCompleted "package.completed";
     PackageFailed "package.failed";
+    AgentContinued "agent.continued";
     ReplayDiverged "replay.diverged";
     ReplayReordered "replay.reordered";
     ReplayOnceChanged "replay.once_changed";
@@ -180,6 +183,20 @@ words! {
         /// Why.
         #[schemars(with = "Json")]
         error: Error,
+    }
+    /// An agent's body ended here and began again with other arguments, in the scope `key`: a resume reads nothing before
+    /// it.
+    AgentContinued {
+        /// How often it has begun again, from 1.
+        incarnation: u64,
+        /// The arguments by parameter name. Absent if they stand as artifact `args`.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+        args: Option<Json>,
+        /// The schema that they have.
+        args_schema: SchemaRef,
+        /// By name of update, the `pos` of the last request that was taken.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        updates: BTreeMap<String, u64>,
     }
     /// An answer is on the log and the code no longer asks for it.
     ReplayDiverged {

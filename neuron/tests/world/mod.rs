@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use neuron::{
     Callable, Error, Millis, Result,
     def::{Args, Def, Entry, Registry, encode},
-    scope::{Code, Journal as _, Manner, MemoryJournal, Record, Runtime, Scope, Stop, contain},
+    scope::{Code, Journal as _, MemoryJournal, Record, Runtime, Stop, incarnations},
 };
 
 #[allow(unused_imports, reason = "each test binary uses its part")]
@@ -73,9 +73,12 @@ impl World {
     ) -> Result<Result<Output<F, M>, Error>, Stop> {
         let entry = entry(agent);
         let args = encode::<F::Def>(&ArgsOf::<F, M>::from_bare(args)).unwrap().revealed;
-        let scope = Scope::root(runtime, "run", Millis(1), Manner::Replayed);
-        let outcome = contain(&scope, entry.run(scope.clone(), args)).await?;
-        Ok(outcome.map(|ran| ran.json.decode().unwrap()))
+        let first = move |scope| {
+            let body = entry.run(scope, args);
+            Ok(Box::pin(async move { body.await.map(|ran| ran.json) }) as _)
+        };
+        let outcome = incarnations(runtime, "run", Millis(1), entry, first).await?;
+        Ok(outcome.map(|json| json.decode().unwrap()))
     }
 
     /// Commits what was deferred, which else rides with the next commit.

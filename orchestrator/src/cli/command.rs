@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use neuron::{Ledger, doctor, store::Access};
 
 use super::{
+    answer::Answer,
     artifact::{Artifacts, Cat},
     board::Board,
     builds::Builds,
@@ -26,6 +27,7 @@ use super::{
     schema::Schema,
     show::Show,
     topics::Topics,
+    update::Update,
     waiting::{Resolve, Waiting},
 };
 
@@ -83,6 +85,10 @@ pub enum Command {
     Waiting(Waiting),
     /// Rule on a step that waits
     Resolve(Resolve),
+    /// Answer a question that a body asks
+    Answer(Answer),
+    /// Ask something of a body that runs, and wait for its response
+    Update(Update),
     /// Start nothing more of a run or of one package
     Pause(Order),
     /// Go on with a run or one package
@@ -203,6 +209,8 @@ impl Command {
             Self::Resolve(it) => it.run(ledger, console),
             Self::Builds(it) => it.run(ledger, console),
             Self::Replay(it) => it.run(ledger, console),
+            Self::Answer(it) => it.run(ledger, console),
+            Self::Update(it) => it.run(ledger, console),
             Self::Consumers(it) => it.run(ledger, console),
             Self::Consumer(it) => it.run(ledger, console),
             Self::Redrive(it) => it.run(ledger, console),
@@ -263,7 +271,13 @@ impl Command {
     /// Questions only read; orders write, into a store that is there.
     fn access(&self) -> Access {
         match self {
-            Self::Resolve(_) | Self::Redrive(_) | Self::Pause(_) | Self::Resume(_) | Self::Cancel(_) => Access::Write,
+            Self::Answer(_)
+            | Self::Update(_)
+            | Self::Resolve(_)
+            | Self::Redrive(_)
+            | Self::Pause(_)
+            | Self::Resume(_)
+            | Self::Cancel(_) => Access::Write,
             Self::Builds(it) => it.access(),
             _ => Access::Read,
         }

@@ -30,6 +30,7 @@
 //! if the question was answered or the order given, with 1 if the answer is no, with 2 if the question was wrong or
 //! something is broken.
 
+mod answer;
 mod artifact;
 mod board;
 mod builds;
@@ -57,6 +58,7 @@ mod show;
 mod table;
 mod text;
 mod topics;
+mod update;
 mod waiting;
 
 use std::{

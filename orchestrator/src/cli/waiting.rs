@@ -19,7 +19,10 @@ use super::{
     table::{Cell, Column, Table},
     text::short,
 };
-use crate::waiting::{Item, Waits, What};
+use crate::{
+    shell::answer::Open,
+    waiting::{Item, Waits, What},
+};
 
 /// Arguments of `waiting`.
 #[derive(Clone, Debug, clap::Args)]
@@ -60,10 +63,34 @@ struct Told {
     item: Item,
     #[serde(skip_serializing_if = "Option::is_none")]
     ruled: Option<ControlResolved>,
+    /// Whether it was answered, and its process has not taken that up yet.
+    #[serde(skip_serializing_if = "is_false")]
+    answered: bool,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde's skip_serializing_if passes a reference"
+)]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Everything that waits, longest first.
 fn waiting(ledger: &Ledger) -> Outcome<Vec<Told>> {
+    let told = items(ledger)?.into_iter().map(|item| {
+        let ruled = ruling(ledger, &item)?;
+        let answered = match Open::of(item.clone()) {
+            Some(open) => open.answered(ledger)?.is_some(),
+            None => false,
+        };
+        Ok(Told { item, ruled, answered })
+    });
+    told.collect()
+}
+
+/// What waits, longest first.
+pub(super) fn items(ledger: &Ledger) -> Outcome<Vec<Item>> {
     let mut state = Waits.init();
     let mut reading = ledger.read(Select::All);
     loop {
@@ -79,11 +106,7 @@ fn waiting(ledger: &Ledger) -> Outcome<Vec<Told>> {
     }
     let mut items: Vec<_> = state.items().cloned().collect();
     items.sort_by_key(|item| item.since);
-    let told = items.into_iter().map(|item| {
-        let ruled = ruling(ledger, &item)?;
-        Ok(Told { item, ruled })
-    });
-    told.collect()
+    Ok(items)
 }
 
 /// The last ruling on a step since it waits.
@@ -108,7 +131,7 @@ fn ruling(ledger: &Ledger, item: &Item) -> Outcome<Option<ControlResolved>> {
 fn step(what: &What) -> Option<(&str, &str)> {
     match what {
         What::InDoubt { key, name, .. } | What::OnceChanged { key, name, .. } => Some((key, name)),
-        What::Paused { .. } | What::Envelope { .. } | What::Denied { .. } => None,
+        What::Paused { .. } | What::Envelope { .. } | What::Denied { .. } | What::Asked { .. } => None,
     }
 }
 
@@ -132,6 +155,14 @@ impl Waiting {
         if waiting.iter().any(|told| matches!(told.item.what, What::Paused { .. })) {
             console.say("go on with `neuron resume RUN|TOKEN`");
         }
+        if waiting
+            .iter()
+            .any(|told| matches!(told.item.what, What::Asked { .. }) && !told.answered)
+        {
+            console.say(
+                "answer with `neuron answer STEP ANSWER`; an answer is JSON, or plain text where a text is asked for",
+            );
+        }
         Ok(())
     }
 }
@@ -145,7 +176,7 @@ fn print(waiting: &[Told], console: &mut Console<'_>) -> Outcome {
         Column::Spare("SINCE"),
         Column::Text("BECAUSE"),
     ]);
-    for Told { item, ruled } in waiting {
+    for Told { item, ruled, answered } in waiting {
         let run = item.run.as_ref().map(ToString::to_string);
         let token = item.token.as_ref().map(ToString::to_string);
         let within: Vec<_> = run.into_iter().chain(token).collect();
@@ -162,8 +193,18 @@ fn print(waiting: &[Told], console: &mut Console<'_>) -> Outcome {
                 (&**key, "", "for an envelope", what)
             }
             What::Denied { key, because } => (&**key, "", "denied", because.clone()),
+            What::Asked {
+                key,
+                question,
+                deadline,
+                ..
+            } => {
+                let until = deadline.map(|deadline| format!(" (until {})", moment::brief(deadline, console.local())));
+                (&**key, "", "asked", question.clone() + &until.unwrap_or_default())
+            }
         };
         let because = match ruled.as_ref().map(|ruled| ruled.ruling) {
+            None if *answered => "answered: waits for its process to take that up".into(),
             None => because,
             Some(StepRuling::Done) => taken_up("done"),
             Some(StepRuling::Redo) => taken_up("redo"),
@@ -227,7 +268,7 @@ impl Resolve {
     fn item(&self, waiting: Vec<Told>) -> Outcome<(Item, String)> {
         let named = waiting.into_iter().filter_map(|told| {
             let (key, name) = step(&told.item.what).map(|(key, name)| (key.to_owned(), name.to_owned()))?;
-            self.means(&key).then_some((told.item, key, name))
+            means(&self.step, &key).then_some((told.item, key, name))
         });
         let mut found: Vec<_> = named.collect();
         if found.len() > 1 {
@@ -246,15 +287,15 @@ impl Resolve {
         };
         found.pop().map(|(item, key, _)| (item, key)).ok_or_else(absent)
     }
+}
 
-    /// Whether a key begins so; `1234#2` means the second call of those whose hash begins with `1234`.
-    fn means(&self, key: &str) -> bool {
-        let step = self.step.to_ascii_lowercase();
-        match (step.split_once('#'), key.split_once('#')) {
-            (Some((digits, nth)), Some((hash, occurrence))) => {
-                !digits.is_empty() && hash.starts_with(digits) && nth == occurrence
-            }
-            _ => !step.is_empty() && key.starts_with(&step),
+/// Whether a key begins so; `1234#2` means the second call of those whose hash begins with `1234`.
+pub(super) fn means(step: &str, key: &str) -> bool {
+    let step = step.to_ascii_lowercase();
+    match (step.split_once('#'), key.split_once('#')) {
+        (Some((digits, nth)), Some((hash, occurrence))) => {
+            !digits.is_empty() && hash.starts_with(digits) && nth == occurrence
         }
+        _ => !step.is_empty() && key.starts_with(&step),
     }
 }

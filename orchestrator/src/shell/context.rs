@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use neuron::{
-    Context, Cx, Envelope, Filter, Millis, Result, Uuid, Wait,
+    Context, Cx, Envelope, Filter, Millis, Payload, Question, Result, Uuid, Wait,
     plan::{Input, Inputs, IntoInput},
     scope::{Answer, Scope},
 };
@@ -109,6 +109,23 @@ impl Board {
     /// As [`Cx::wait_for`].
     pub fn wait_within(&self, what: impl Into<Filter>, time: Duration) -> Wait<'_, Option<Envelope>> {
         self.cx.wait_within(what, time)
+    }
+
+    /// Asks a person and waits for the answer, at no cost: see [`Cx::ask_human`].
+    ///
+    /// ```
+    /// # use orchestrator::prelude::*;
+    /// #[orchestrator]
+    /// async fn release(board: &Board, version: String) -> Result<bool> {
+    ///     Ok(board.ask_human::<bool>(format!("Release {version}?")).await?)
+    /// }
+    /// # fn main() {}
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Cx::ask_human`].
+    pub fn ask_human<T: Payload>(&self, question: impl Into<String>) -> Question<'_, T> {
+        self.cx.ask_human(question)
     }
 }
 

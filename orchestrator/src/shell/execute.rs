@@ -3,8 +3,9 @@ use std::sync::Arc;
 use neuron::{
     Author, Cause, Error, ErrorKind, Json, Ledger, Millis, Result, RunId, TokenId, Topic,
     agent::{LedgerJournal, Place, history},
+    def::Entry,
     schema::Upcasters,
-    scope::{Admission, History, Manner, Runtime, Scope, State, Stop, contain},
+    scope::{Admission, History, Manner, Runtime, Scope, State, Stop, contain, incarnations},
     topic::catalog,
 };
 
@@ -105,13 +106,17 @@ async fn past(ledger: Ledger, topics: Vec<Topic>) -> Result<History, Error> {
     read.map_err(|error| Error::new(ErrorKind::Io, error))?
 }
 
-/// Drives a body to its end; `Err` if it was left without one.
+/// Drives a body to its end, that of an agent also through each new beginning; `Err` if it was left without one.
 pub(crate) async fn execute(
     runtime: Arc<Runtime>,
     id: &str,
     birth: Millis,
     body: Prepared,
+    agent: Option<&'static Entry>,
 ) -> Result<Result<Json, Error>, Stop> {
+    if let Some(agent) = agent {
+        return incarnations(&runtime, id, birth, agent, body).await;
+    }
     let scope = Scope::root(&runtime, id, birth, Manner::Replayed);
     match body(scope.clone()) {
         Ok(body) => contain(&scope, body).await,
@@ -126,6 +131,7 @@ pub(crate) fn told(package: Option<Key>, ended: Result<Result<Json, Error>, Stop
         Err(Stop::Cancelled) => Err(Stop::Cancelled.into_error()),
         // An append that expected no cancel met one.
         Err(Stop::Refused(error)) if error.kind() == ErrorKind::Cancelled => Err(error),
+        Err(stop @ Stop::Continued) => return Signal::Broken(stop.into_error()),
         Err(Stop::Refused(error) | Stop::Held(error)) => return Signal::Broken(error),
     };
     match package {

@@ -1,6 +1,7 @@
 //! The shell: it drives bodies, carries out what the protocol commands, and keeps the log.
 
 mod admission;
+pub(crate) mod answer;
 mod assign;
 mod body;
 mod builder;
@@ -24,6 +25,7 @@ mod signal;
 mod standing;
 mod supervise;
 mod switchboard;
+pub(crate) mod update;
 
 pub use assign::{Assign, Work};
 pub use builder::Builder;

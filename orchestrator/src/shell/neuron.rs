@@ -1,11 +1,13 @@
 use std::{fmt, sync::Arc};
 
 use neuron::{
-    Author, Callable, Error, Ledger, Result, consumer,
+    Author, Callable, Error, ErrorKind, Json, Ledger, Orchestrator, Result, consumer,
     def::{Args, Def, Entry, encode, kind},
+    vocabulary::control::ControlAnswered,
 };
+use serde::Serialize;
 
-use super::{Board, Run, Target, engine::Engine, order};
+use super::{Board, Run, Target, answer::Open, engine::Engine, order};
 use crate::protocol::Order;
 
 /// What begins a run: an `#[orchestrator]` that is given a [`Board`]. `K` and `C` are its kind and its context.
@@ -102,11 +104,55 @@ impl Neuron {
             .await
     }
 
+    /// Answers the question with this key, which [`Waits`](crate::waiting::Waits) and `neuron waiting` name. The first
+    /// answer stands.
+    ///
+    /// ```
+    /// # use orchestrator::prelude::*;
+    /// use orchestrator::waiting::{Waits, What};
+    ///
+    /// # async fn show(neuron: Neuron) -> Result<()> {
+    /// let waiting = neuron.ledger().fold(&Waits, None)?.state;
+    /// for item in waiting.items() {
+    ///     if let What::Asked { key, question, .. } = &item.what {
+    ///         println!("{question}");
+    ///         neuron.answer(key, &true).await?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](neuron::ErrorKind::NotFound) if nobody asked it;
+    /// [`ErrorKind::Conflict`](neuron::ErrorKind::Conflict) if it is no longer open, or was answered;
+    /// [`ErrorKind::Timeout`](neuron::ErrorKind::Timeout) once its time is over;
+    /// [`ErrorKind::Schema`](neuron::ErrorKind::Schema) for what is no answer to it, saying what is wrong.
+    pub async fn answer<T: Serialize + ?Sized>(&self, key: &str, answer: &T) -> Result<(), Error> {
+        let answered = ControlAnswered {
+            key: key.into(),
+            answer: Json::of(answer)?,
+            because: None,
+        };
+        let ledger = self.0.ledger.clone();
+        blocking(move || {
+            let open = Open::find(&ledger, &answered.key)?;
+            open.give(&ledger, &answered, &Author::engine()).map(drop)
+        })
+        .await
+    }
+
     async fn order(&self, target: &Target, what: Order, because: Option<String>) -> Result<(), Error> {
         order(&self.0.ledger, target, what, because, Author::engine())
             .await
             .map(drop)
     }
+}
+
+/// Runs what may block where it stalls no task.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Error> + Send + 'static) -> Result<T, Error> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Error::new(ErrorKind::Io, error))?
 }
 
 impl fmt::Debug for Neuron {

@@ -8,13 +8,18 @@ use std::{
 };
 
 use neuron::{
-    Digest, Error, ErrorKind, Payload, Result, RunId,
+    Author, Digest, Error, ErrorKind, Json, Ledger, Payload, Result, RunId,
     def::{Encoded, Entry},
     scope::inside,
 };
+use serde::{Serialize, de::DeserializeOwned};
 use tokio::sync::watch;
 
-use super::{engine::Engine, standing::End};
+use super::{
+    engine::Engine,
+    standing::End,
+    update::{Taker, changed, changes},
+};
 
 /// A run that is about to begin or to be attached to: await it for its output.
 #[must_use = "a run does nothing until it is awaited or started"]
@@ -60,6 +65,7 @@ impl<T: Payload> Run<T> {
         let id = self.id.unwrap_or_else(|| fresh(self.entry.meta().name))?;
         let end = self.engine.start(&id, self.entry, self.args?, None)?;
         Ok(Running {
+            ledger: self.engine.ledger.clone(),
             id,
             end,
             output: PhantomData,
@@ -87,6 +93,7 @@ impl<T> fmt::Debug for Run<T> {
 
 /// A run that goes on, whether or not anybody waits for it.
 pub struct Running<T> {
+    ledger: Ledger,
     id: RunId,
     end: watch::Receiver<Option<End>>,
     output: PhantomData<fn() -> T>,
@@ -96,6 +103,45 @@ impl<T: Payload> Running<T> {
     /// Its id.
     pub fn id(&self) -> &RunId {
         &self.id
+    }
+
+    /// Asks something of the one agent of the run that takes updates of this name ([`Cx::updates`](neuron::Cx::updates)),
+    /// and waits for its response. If none takes them yet, it waits until one does. The request and the response are on the
+    /// log: a crash of the agent's process delays the response, and no more.
+    ///
+    /// ```
+    /// # use orchestrator::prelude::*;
+    /// # async fn show(running: &Running<()>) -> Result<()> {
+    /// let sum: u64 = running.update("add", &5u64).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What the agent refuses with; [`ErrorKind::Schema`] for what is no such request, before it is made;
+    /// [`ErrorKind::Conflict`] if the run or the agent has ended; [`ErrorKind::Misuse`] if several agents take updates of
+    /// this name.
+    pub async fn update<Q: Serialize + ?Sized, R: DeserializeOwned>(
+        &self,
+        name: &str,
+        request: &Q,
+    ) -> Result<R, Error> {
+        let request = Json::of(request)?;
+        // Before the look, so that nothing comes between.
+        let mut changes = changes(&self.ledger, &self.id)?;
+        let taker = loop {
+            let (ledger, id, name) = (self.ledger.clone(), self.id.clone(), name.to_owned());
+            let found = tokio::task::spawn_blocking(move || Taker::find(&ledger, &id, None, &name)).await;
+            match found.map_err(|error| Error::new(ErrorKind::Io, error))? {
+                Err(error) if error.kind() == ErrorKind::NotFound => changed(&mut changes).await?,
+                found => break found?,
+            }
+        };
+        let asked = self
+            .ledger
+            .publish(taker.draft(&self.ledger, request, Author::engine())?)
+            .await?;
+        taker.response(&self.ledger, &asked).await?.decode()
     }
 
     /// Waits for its end.

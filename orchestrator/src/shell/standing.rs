@@ -75,7 +75,7 @@ fn created(ledger: &Ledger, envelope: Envelope) -> Result<Created, Error> {
 }
 
 /// The end of a run, if the envelope is one.
-fn end(ledger: &Ledger, envelope: &Envelope) -> Result<Option<End>, Error> {
+pub(crate) fn end(ledger: &Ledger, envelope: &Envelope) -> Result<Option<End>, Error> {
     Ok(Some(match envelope.body.kind.as_str() {
         OrchestrationCompleted::TYPE => {
             let output = envelope.decode::<OrchestrationCompleted>()?.output;
@@ -94,7 +94,7 @@ pub(crate) fn cancelled(because: Option<String>) -> Error {
 }
 
 /// A value of the payload, or the artifact that it stands as.
-fn value(ledger: &Ledger, envelope: &Envelope, inline: Option<Json>) -> Result<Json, Error> {
+pub(crate) fn value(ledger: &Ledger, envelope: &Envelope, inline: Option<Json>) -> Result<Json, Error> {
     if let Some(value) = inline {
         return Ok(value);
     }

@@ -142,7 +142,7 @@ impl Driver {
                 let body = entry.run(scope, args);
                 Ok(Box::pin(async move { body.await.map(|ran| ran.json) }) as _)
             };
-            let ended = execute(runtime, &id, birth, Box::new(body)).await;
+            let ended = execute(runtime, &id, birth, Box::new(body), None).await;
             let _ = link.send(told(None, ended));
         };
         tokio::spawn(driven.in_current_span());

@@ -157,10 +157,11 @@ impl Driver {
         let job = self.job(package)?;
         job.runtime = Some(runtime.clone());
         let span = tracing::info_span!("agent", name = job.laid.work.name, %token);
+        let agent = job.laid.work.entry.filter(|_| kind == PackageKind::Agent);
         let body = job.laid.work.prepare(args, written);
         let (link, key) = (self.link.clone(), package.clone());
         let driven = async move {
-            let ended = execute(runtime, &key, birth, body).await;
+            let ended = execute(runtime, &key, birth, body, agent).await;
             // A driver that is gone needs no answer.
             let _ = link.send(told(Some(key), ended));
         };

@@ -1,0 +1,211 @@
+//! Questions to people: asked once, answered once, whoever runs meanwhile.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "a test that fails is meant to panic")]
+
+mod world;
+
+use std::{sync::Arc, time::Duration};
+
+use neuron::{
+    Cx, ErrorKind, Json, ManualClock, Millis, Result, agent,
+    scope::{MemoryJournal, Sought},
+    step,
+};
+use world::{Seen, World};
+
+static SEEN: Seen = Seen::new();
+
+#[step]
+async fn send(_cx: &Cx, title: String, copies: u32) -> Result<String> {
+    SEEN.note(format!("send {title}"));
+    Ok(format!("{copies} of {title}"))
+}
+
+#[agent]
+async fn press(cx: &Cx) -> Result<String> {
+    let title = cx.ask_human::<String>("What is it called?").await?;
+    let copies = cx.ask_human::<u32>("How many?").await?;
+    Ok(send(cx, title, copies).await?)
+}
+
+/// Waits until so many questions were asked, and gives the key of the last.
+async fn asked(world: &World, count: usize) -> Sought {
+    loop {
+        let asked = world.payloads("question.asked");
+        if asked.len() >= count {
+            return Sought::Answer(asked[count - 1]["key"].as_str().unwrap().into());
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+fn json<T: serde::Serialize>(value: T) -> Json {
+    Json::of(&value).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn cut_anywhere_an_answer_stands_and_nothing_is_asked_twice() {
+    let whole = World::new();
+    let people = async {
+        whole.journal.give(asked(&whole, 1).await, json("Log"));
+        whole.journal.give(asked(&whole, 2).await, json(3));
+    };
+    let (said, ()) = tokio::join!(whole.run(press, ()), people);
+    assert_eq!(said.unwrap(), "3 of Log");
+    for cut in 0..=whole.len() {
+        let world = whole.cut(cut);
+        // What a person said stands elsewhere, and a crash here does not take it back.
+        let answers = async {
+            for (nth, answer) in [(1, json("Log")), (2, json(3))] {
+                let question = asked(&world, nth).await;
+                if cut == 0 {
+                    world.journal.give(question, answer);
+                }
+            }
+        };
+        let (said, ()) = tokio::join!(world.run(press, ()), answers);
+        assert_eq!(said.unwrap(), "3 of Log", "cut {cut}");
+        assert_eq!(world.count("question.asked $ask"), 2, "cut {cut}: {:#?}", world.log());
+        assert_eq!(
+            world.count("question.answered $ask"),
+            2,
+            "cut {cut}: {:#?}",
+            world.log()
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_answer_is_refused_with_its_reason_and_the_one_behind_it_counts() {
+    let world = World::new();
+    let people = async {
+        whole(&world, 1, json("Log")).await;
+        let question = asked(&world, 2).await;
+        for given in [json("many"), json(-1), json(3), json(4)] {
+            world.journal.give(question.clone(), given);
+        }
+    };
+    let (said, ()) = tokio::join!(world.run(press, ()), people);
+    assert_eq!(said.unwrap(), "3 of Log", "the first that fits stands");
+    let refused = world.payloads("question.refused");
+    assert_eq!(refused.len(), 2);
+    assert!(refused[0]["reason"].as_str().unwrap().contains("many"), "{refused:#?}");
+    // Whoever goes on after the first refusal is told of the rest, not of the first again.
+    let at = world
+        .log()
+        .iter()
+        .position(|line| line.starts_with("question.refused"))
+        .unwrap();
+    let resumed = world.cut(at + 1);
+    assert_eq!(resumed.run(press, ()).await.unwrap(), "3 of Log");
+    assert_eq!(resumed.count("question.refused $ask"), 2, "{:#?}", resumed.log());
+}
+
+async fn whole(world: &World, nth: usize, answer: Json) {
+    world.journal.give(asked(world, nth).await, answer);
+}
+
+#[agent]
+async fn patient(cx: &Cx) -> Result<Option<bool>> {
+    Ok(cx.ask_human::<bool>("Publish?").within(Duration::from_mins(10)).await?)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_answers_in_time_gives_none_and_so_does_its_replay() {
+    let world = World::new();
+    assert_eq!(world.run(patient, ()).await.unwrap(), None);
+    assert_eq!(world.log(), ["question.asked $ask", "question.lapsed $ask"]);
+    let replayed = world.crash();
+    replayed.journal.give(asked(&replayed, 1).await, json(true));
+    assert_eq!(replayed.run(patient, ()).await.unwrap(), None, "its time is over");
+    assert_eq!(replayed.len(), 2);
+    assert_eq!(world.cut(1).run(patient, ()).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn what_was_given_in_time_counts_whenever_it_is_found_and_what_was_given_later_never_does() {
+    for (given_at, want) in [(Millis(599_000), Some(true)), (Millis(601_000), None)] {
+        let clock = Arc::new(ManualClock::at(Millis(0)));
+        let world = World {
+            journal: Arc::new(MemoryJournal::with_clock(clock.clone())),
+            ..World::new()
+        };
+        let question = tokio::select! {
+            answer = world.run(patient, ()) => panic!("{answer:?}"),
+            question = asked(&world, 1) => question,
+        };
+        let resumed = world.cut(1);
+        clock.set(given_at);
+        resumed.journal.give(question, json(true));
+        clock.set(Millis(9_000_000));
+        assert_eq!(resumed.run(patient, ()).await.unwrap(), want);
+    }
+}
+
+#[agent]
+async fn hasty(cx: &Cx) -> Result<bool> {
+    let late = cx
+        .timeout(Duration::from_secs(1), cx.ask_human::<bool>("Publish?"))
+        .await;
+    cx.sleep(Duration::from_secs(1)).await?;
+    Ok(late.is_err())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_its_body_lets_go_of_is_withdrawn() {
+    let world = World::new();
+    assert!(world.run(hasty, ()).await.unwrap());
+    assert_eq!(world.count("question.withdrawn $ask"), 1, "{:#?}", world.log());
+    let replayed = world.crash();
+    assert!(replayed.run(hasty, ()).await.unwrap());
+    assert_eq!(replayed.len(), world.len(), "{:#?}", replayed.log());
+}
+
+#[step(retry(2))]
+async fn signed(cx: &Cx) -> Result<bool> {
+    let signed = cx.ask_human::<bool>("Sign?").await?;
+    if cx.attempt() < 2 {
+        return Err("the pen broke".into());
+    }
+    Ok(signed)
+}
+
+#[agent]
+async fn notary(cx: &Cx) -> Result<bool> {
+    Ok(signed(cx).await?)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_attempt_of_a_step_does_not_ask_again() {
+    let world = World::new();
+    let (said, ()) = tokio::join!(world.run(notary, ()), whole(&world, 1, json(true)));
+    assert!(said.unwrap());
+    assert_eq!(world.count("question.asked $ask"), 1);
+}
+
+/// As [`press`], by a build that wants another answer.
+#[agent(name = "press")]
+async fn edited(cx: &Cx) -> Result<u32> {
+    Ok(cx.ask_human::<u32>("What is it called?").await?)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_no_longer_decodes_holds_the_body() {
+    let world = World::new();
+    let people = async {
+        whole(&world, 1, json("Log")).await;
+        whole(&world, 2, json(3)).await;
+    };
+    let (said, ()) = tokio::join!(world.run(press, ()), people);
+    said.unwrap();
+    let error = world.crash().run(edited, ()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ReplayDecode, "{error}");
+}
+
+#[tokio::test]
+async fn a_question_that_is_too_long_is_told() {
+    let cx: Cx = neuron::test();
+    let error = cx.ask_human::<bool>("?".repeat(5_000)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+    assert!(error.to_string().contains("4096"), "{error}");
+}
