@@ -40,7 +40,7 @@ pub fn head_of(store: &dyn Store, topic: &Topic) -> Result<Head, Error> {
 
 /// Proves that a store still begins with what `since` was the head of, and gives its present head.
 ///
-/// This compares ids; that each id is the hash of its record is for [`verify`] to say.
+/// This compares ids; that each id is the hash of its record is for [`verify`](super::verify()) to say.
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] if rows were cut off, changed or put between; [`ErrorKind::Misuse`] for an archive; as
