@@ -135,7 +135,7 @@ impl Registry {
     /// Says how recorded arguments of a definition become those that it takes today, where the present types do not
     /// read them. They come as an object with one field per parameter.
     ///
-    /// ```
+    /// ```standalone_crate
     /// # use neuron::{Cx, Result, def::Registry, step};
     /// /// Once it took the whole name.
     /// #[step]
@@ -266,7 +266,7 @@ fn taken(kind: &str, name: &str, known: Taken, new: Taken) -> Error {
                 ((new.by, second), (known.by, first))
             };
             format!(
-                "the {kind} `{then}` ({there}) says that it was `{now}`, and there is a {kind} `{now}` ({here}): take \
+                "the {kind} `{then}` ({there}) says that it was `{now}`, and `{now}` is still there ({here}): take \
                  `was = \"{name}\"` away, or rename that one"
             )
         }

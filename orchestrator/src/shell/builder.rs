@@ -163,7 +163,7 @@ impl Builder {
     /// Knows only the definitions that are registered by hand. So one program can hold two versions of its code side by
     /// side, and a test can drive with the second what the first has recorded.
     ///
-    /// ```
+    /// ```standalone_crate
     /// # use orchestrator::prelude::*;
     /// mod v1 {
     ///     # use orchestrator::prelude::*;
@@ -225,7 +225,7 @@ impl Builder {
     /// read them: of a step, so that its call is the recorded one; of an orchestrator, so that its open runs go on. They
     /// come as an object with one field per parameter.
     ///
-    /// ```
+    /// ```standalone_crate
     /// # use orchestrator::prelude::*;
     /// /// Once it took whole euros.
     /// #[step]

@@ -13,7 +13,7 @@ use super::{
     supervise::owned,
 };
 use crate::{
-    builds::Builds,
+    builds::{BuildOrders, Builds},
     runs::{Begun, Unfinished},
 };
 
@@ -142,10 +142,11 @@ impl Neuron {
         let mut handlers = Handlers::start(self);
         // A view: each look costs what has changed since the one before, however long the log is.
         let unfinished = self.0.ledger.view(Unfinished).await?;
+        let orders = self.0.ledger.view(BuildOrders).await?;
         // What cannot be read back is for whoever knows its arguments, or mends the store: this program will not.
         let mut passed_over = HashSet::new();
         loop {
-            Builds::of(&self.0.ledger)?.serves(&self.0.build)?;
+            orders.now().await?.read(|orders| orders.serves(&self.0.build))??;
             for (id, name) in unfinished.now().await?.read(oldest_first)? {
                 let entry = self.0.registry.get("orchestrator", &name);
                 let Some(entry) = entry.filter(|_| !self.0.is_live(&id) && !passed_over.contains(&id)) else {

@@ -269,7 +269,7 @@ impl Neuron {
     ///
     /// What stands in a body between its calls is carried out, as in any replay.
     ///
-    /// ```
+    /// ```standalone_crate
     /// # use orchestrator::prelude::*;
     /// # #[orchestrator]
     /// # async fn digest(_board: &Board) -> Result<()> { Ok(()) }
