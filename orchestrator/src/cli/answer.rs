@@ -1,6 +1,9 @@
 //! `neuron answer`: what a person says to a body that asks.
 
-use neuron::{Error, ErrorKind, Json, Ledger, vocabulary::control::ControlAnswered};
+use neuron::{
+    Error, ErrorKind, Json, Ledger,
+    vocabulary::{Message as _, control::ControlAnswered},
+};
 
 use super::{
     console::Console,
@@ -39,7 +42,7 @@ impl Answer {
             ErrorKind::Conflict | ErrorKind::Timeout => Failure::Negative(error.to_string()),
             _ => error.into(),
         })?;
-        order::said::<ControlAnswered>(&receipt, console)
+        order::told(ControlAnswered::TYPE, &receipt, console)
     }
 
     /// The one question that is meant.

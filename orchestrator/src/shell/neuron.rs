@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc};
 
 use neuron::{
-    Author, Callable, Error, ErrorKind, Json, Ledger, Orchestrator, Result, consumer,
+    Author, Callable, Error, ErrorKind, Json, Ledger, Result, consumer,
     def::{Args, Def, Entry, encode, kind},
     vocabulary::control::ControlAnswered,
 };
