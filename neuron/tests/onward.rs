@@ -7,7 +7,7 @@ mod world;
 use std::{sync::Arc, time::Duration};
 
 use neuron::{
-    Author, Cx, ErrorKind, Json, Ledger, Millis, Result, Secret, SystemClock, TokenId, agent,
+    Author, Cx, ErrorKind, Filter, Json, Ledger, Millis, Result, Secret, SystemClock, TokenId, agent,
     agent::{LedgerJournal, Place, history},
     pipeline::Pipeline,
     schema::Upcasters,
@@ -257,4 +257,39 @@ async fn only_an_agent_begins_again_as_itself_and_without_secrets() {
         assert_eq!(error.kind(), ErrorKind::Misuse, "{error}");
         assert!(error.to_string().contains(why), "{error}");
     }
+}
+
+#[agent]
+async fn listener(cx: &Cx, round: u64, after: Option<u64>) -> Result<Vec<u64>> {
+    if round == 0 {
+        for number in 0..3_u64 {
+            cx.emit(cx.draft("news", "said")?.payload(&number)?).await?;
+        }
+    }
+    let news = Filter::on("news");
+    let news = match after {
+        Some(pos) => news.after(pos),
+        None => news,
+    };
+    let came = cx.wait_for(news).await?;
+    if round == 2 {
+        return Ok(vec![came.decode()?]);
+    }
+    Ok(cx.continue_with(listener, (round + 1, Some(came.pos))).await?)
+}
+
+#[agent]
+async fn forgetful(cx: &Cx, round: u64) -> Result<u64> {
+    cx.emit(cx.draft("news", "said")?.payload(&round)?).await?;
+    let came = cx.wait_for(Filter::on("news")).await?;
+    Ok(cx.continue_with(forgetful, round + came.decode::<u64>()? + 1).await?)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_begins_again_says_from_where_it_waits_and_is_given_nothing_twice() {
+    let heard = World::new().run(listener, (0, None)).await.unwrap();
+    assert_eq!(heard, [2]);
+    let refused = World::new().run(forgetful, 0).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Misuse);
+    assert!(refused.to_string().contains("Filter::after"), "{refused}");
 }

@@ -32,6 +32,7 @@ pub async fn incarnations(
         }
     };
     loop {
+        runtime.begins_again();
         let args = match present(runtime, entry, &next) {
             Ok(args) => args,
             Err(error) => return Err(Stop::Held(error)),

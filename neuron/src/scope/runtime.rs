@@ -30,6 +30,8 @@ pub struct Runtime {
     history: Mutex<History>,
     /// Every start is committed before its body runs, because the owner before this one died.
     careful: AtomicBool,
+    /// Its body has begun again, so that what was used before is not known any more.
+    again: AtomicBool,
     orders: Mutex<Orders>,
     /// The `once` steps that began and have no answer.
     pub(crate) unsettled: Unsettled,
@@ -168,6 +170,7 @@ impl Runtime {
             born: 0,
             history: Mutex::default(),
             careful: AtomicBool::new(false),
+            again: AtomicBool::new(false),
             orders: Mutex::default(),
             unsettled: Unsettled::default(),
             updates: Queues::default(),
@@ -322,6 +325,16 @@ impl Runtime {
 
     pub(crate) fn is_careful(&self) -> bool {
         self.careful.load(Ordering::Relaxed)
+    }
+
+    /// The body begins again.
+    pub(super) fn begins_again(&self) {
+        self.again.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the body has begun again.
+    pub(crate) fn has_begun_again(&self) -> bool {
+        self.again.load(Ordering::Relaxed)
     }
 
     /// A new answer stands.

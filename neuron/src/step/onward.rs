@@ -18,11 +18,12 @@ const CONTINUE: &str = "$continue";
 
 impl Cx {
     /// Ends this body and begins the same agent again with other arguments: for a loop that runs for a year without
-    /// replaying a year. It never comes back, so it stands last: `return cx.continue_with(poll, next).await`.
+    /// replaying a year. It never comes back, so it stands last: `Ok(cx.continue_with(watcher, next).await?)`.
     ///
     /// One append ends what was and begins what comes, and a resume reads nothing before it. Nothing in flight is carried
     /// over: calls that have not ended are let go of first, but for `once` steps, which are waited for. Updates that were
-    /// not taken are there for the next one.
+    /// not taken are there for the next one. A wait for an envelope has to say from where: hand the `pos` of the last one
+    /// that was taken on as an argument, and give it to [`Filter::after`](crate::Filter::after).
     ///
     /// ```no_run
     /// use neuron::{Cx, Result, agent, step};
@@ -36,7 +37,7 @@ impl Cx {
     /// async fn watcher(cx: &Cx, since: u64) -> Result<()> {
     ///     let seen = look(cx, since).await?;
     ///     cx.sleep(Duration::from_hours(1)).await?;
-    ///     return cx.continue_with(watcher, seen).await;
+    ///     Ok(cx.continue_with(watcher, seen).await?)
     /// }
     /// ```
     ///

@@ -165,6 +165,11 @@ fn wait(scope: &Arc<Scope>, filter: Filter, within: Option<Duration>) -> Result<
         ms: Option<u64>,
     }
     filter.check()?;
+    if filter.begins_after().is_none() && scope.runtime().has_begun_again() {
+        let why = "this body has begun again, and what the one before it was given is not known any more: say from where, \
+                   with `Filter::after` and the `pos` of the last envelope that was taken";
+        return Err(Error::new(ErrorKind::Misuse, why));
+    }
     let ms = within.map(milliseconds);
     let key = scope.claim(WAIT, &Json::of(&Args { filter: &filter, ms })?)?;
     let waiting = Waiting {

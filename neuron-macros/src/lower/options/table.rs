@@ -21,6 +21,7 @@ const HANDLER: &[Kind] = &[Kind::Handler];
 const WORK: &[Kind] = &[Kind::Step, Kind::Agent];
 const REPLAYED: &[Kind] = &[Kind::Agent, Kind::Orchestrator];
 const TRIED: &[Kind] = &[Kind::Step, Kind::Handler];
+const DEFINED: &[Kind] = &[Kind::Step, Kind::Agent, Kind::Orchestrator, Kind::Plan];
 const ALL: &[Kind] = &[Kind::Step, Kind::Agent, Kind::Orchestrator, Kind::Plan, Kind::Handler];
 
 const fn single(name: &'static str, form: &'static str, kinds: &'static [Kind]) -> Spec {
@@ -43,7 +44,7 @@ const fn repeatable(name: &'static str, form: &'static str, kinds: &'static [Kin
 
 const OPTIONS: [Spec; 17] = [
     single("name", "`name = \"…\"`", ALL),
-    repeatable("was", "`was = \"…\"`, the name it had before", ALL),
+    repeatable("was", "`was = \"…\"`, the name it had before", DEFINED),
     single("plan", "`plan = path::of::a_plan`", AGENT),
     repeatable("uses", "`uses(\"net\")` or `uses(\"gpu\", 2)`", WORK),
     repeatable("owns", "`owns(\"index.db\")`", WORK),
