@@ -7,7 +7,7 @@ mod world;
 use std::{sync::Arc, time::Duration};
 
 use neuron::{
-    Cx, ErrorKind, Json, ManualClock, Millis, Result, agent,
+    Cx, ErrorKind, Json, ManualClock, Millis, Result, agent, limits,
     scope::{MemoryJournal, Sought},
     step,
 };
@@ -208,4 +208,21 @@ async fn a_question_that_is_too_long_is_told() {
     let error = cx.ask_human::<bool>("?".repeat(5_000)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge);
     assert!(error.to_string().contains("4096"), "{error}");
+}
+
+#[agent]
+async fn talker(cx: &Cx, bytes: usize) -> Result<bool> {
+    Ok(cx.ask_human::<bool>("?".repeat(bytes)).await?)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_too_long_is_refused_with_both_numbers() {
+    let refused = World::new()
+        .run(talker, limits::QUESTION_BYTES_MAX + 1)
+        .await
+        .unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::TooLarge);
+    for number in [limits::QUESTION_BYTES_MAX, limits::QUESTION_BYTES_MAX + 1] {
+        assert!(refused.to_string().contains(&number.to_string()), "{refused}");
+    }
 }

@@ -10,7 +10,7 @@ use std::{
         Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use neuron::{
@@ -19,7 +19,7 @@ use neuron::{
     ownership::Ownership,
     store::{Access, Fault, Manifest, Options, Point, Range, Row, Select, Sqlite, Store, conformance, verify},
 };
-use neuron_workspace::Process;
+use neuron_workspace::{PATIENCE, Process};
 
 /// What a child does, and when it ends.
 #[derive(Clone, Copy, Debug)]
@@ -469,8 +469,9 @@ fn whoever_opens_a_store_while_another_closes_it_is_never_told_that_it_is_damage
     drop(Sqlite::open(&path, Options::default()).unwrap());
     let mut writer = child(&path, Deed::Reopen);
     writer.wait_for("stands");
-    let mut last = 0;
+    let (mut last, until) = (0, Instant::now() + PATIENCE);
     while last < 150 {
+        assert!(Instant::now() < until, "the writer ended at {last}");
         let reading = Options {
             access: Access::Read,
             ..Options::default()

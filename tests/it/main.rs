@@ -13,6 +13,7 @@ mod crash;
 mod crash_consumer;
 mod crash_copy;
 mod crash_store;
+mod examples;
 mod laws;
 mod leases;
 mod macros;

@@ -116,6 +116,8 @@ const BOUNDS: &[(&str, Reached)] = &[
     ("JSON_DEPTH_MAX", Refused(depth)),
     ("FILTER_BYTES_MAX", In("neuron/tests/waits.rs")),
     ("STARTS_WITHOUT_END_MAX", In("neuron/tests/steps.rs")),
+    ("CANCEL_GRACE", In("neuron/tests/cancelled.rs")),
+    ("QUESTION_BYTES_MAX", In("neuron/tests/question.rs")),
     ("OWNER_TTL", In("neuron/tests/ownership.rs")),
     ("RECOVERED_AT_ONCE_MAX", Within),
     ("SIGNALS_AT_ONCE_MAX", Within),
