@@ -6,6 +6,7 @@ use std::{
 
 use futures::future::BoxFuture;
 
+use super::given::{ruled, says};
 use crate::{
     Append, Artifact, Author, Cause, Digest, Draft, Envelope, EnvelopeRef, Error, ErrorKind, Expectation, Json, Ledger,
     Millis, Parent, Pattern, Result, SchemaRef, Topic,
@@ -16,7 +17,7 @@ use crate::{
     token::{Control, Orders},
     vocabulary::{
         Message as _,
-        control::{ControlAnswered, ControlRequested, ControlResolved, StepRuling},
+        control::ControlResolved,
         dialogue::QuestionAsked,
         step::{StepArtifact, StepProgressed, StepStarted, ThreadStarted, TimerStarted, WaitStarted},
     },
@@ -373,33 +374,6 @@ impl Journal for LedgerJournal {
 
     fn upcast(&self, value: Json, from: SchemaRef, to: SchemaRef) -> Result<Json, Error> {
         Json::of(&self.0.upcasters.upcast(value.to_value(), from, to)?)
-    }
-}
-
-/// What an envelope of a control topic says to whoever wants that.
-fn says(envelope: &Envelope, wanted: &Sought) -> Result<Option<Json>, Error> {
-    Ok(match wanted {
-        Sought::Answer(key) => {
-            let answered = ControlAnswered::read(envelope)?.filter(|answered| *answered.key == **key);
-            answered.map(|answered| answered.answer)
-        }
-        Sought::Update(name) => {
-            let requested = ControlRequested::read(envelope)?.filter(|requested| *requested.update == **name);
-            requested.map(|requested| requested.request)
-        }
-    })
-}
-
-fn ruled(resolved: ControlResolved) -> Ruling {
-    match resolved.ruling {
-        StepRuling::Done => Ruling::Done(resolved.output.unwrap_or_else(Json::null)),
-        StepRuling::Redo => Ruling::Redo,
-        StepRuling::Fail => {
-            let because = resolved
-                .because
-                .unwrap_or_else(|| "a ruling says that it failed".into());
-            Ruling::Fail(Error::terminal(because))
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Scopes on the ledger: where their records go, under whose epoch, and what stood there before.
 
+mod given;
 mod history;
 mod journal;
 mod said;

@@ -40,6 +40,10 @@ pub struct Past(HashMap<Arc<str>, Known>);
 
 /// What is known of one call.
 #[derive(Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of the log that stands or does not"
+)]
 pub(crate) struct Known {
     pub(crate) name: String,
     pub(crate) once: bool,

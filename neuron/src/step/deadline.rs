@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{future::Future, time::Duration};
 
 use tokio::time::Instant;
 
@@ -18,5 +18,13 @@ pub(super) async fn passed(journal: &dyn Journal, deadline: Millis, span: Durati
         }
         // The monotonic clock stands still in a suspended machine: on waking, the wall is to be looked at again.
         tokio::time::sleep(left.min(limits::CLOCK_LOOK)).await;
+    }
+}
+
+/// `None` if `work` takes longer than the limit.
+pub(super) async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
+    match limit {
+        None => Some(work.await),
+        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
     }
 }

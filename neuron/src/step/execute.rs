@@ -188,7 +188,7 @@ impl Execution {
         let limit = self.entry.meta().timeout_ms.map(Duration::from_millis);
         let began = Instant::now();
         let outcome = {
-            let mut driven = pin!(within(limit, contain(&scope, body)));
+            let mut driven = pin!(deadline::within(limit, contain(&scope, body)));
             match held(&mut self.held, &mut driven).await {
                 Err(Halt::Dropped) if scope.is_parted_with_slowly() => {
                     scope.part_with();
@@ -391,13 +391,5 @@ impl Execution {
         let journal = self.home.runtime().journal.clone();
         let record = self.record(message);
         async move { Ok(journal.append(record?, Box::new(then)).await?.pos) }
-    }
-}
-
-/// `None` if `work` takes longer than the limit.
-async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Option<T> {
-    match limit {
-        None => Some(work.await),
-        Some(limit) => tokio::time::timeout(limit, work).await.ok(),
     }
 }
