@@ -21,6 +21,8 @@ pub mod protocol;
 pub mod ruling;
 pub mod runs;
 mod shell;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod waiting;
 
 pub use neuron;

@@ -5,6 +5,7 @@
 
 mod ask;
 mod body;
+mod boundary;
 mod content;
 mod drive;
 mod gate;
@@ -19,6 +20,10 @@ mod runtime;
 pub use ask::{Answer, Ask};
 pub(crate) use body::Birth;
 pub use body::{Hook, Manner, Scope};
+#[cfg(feature = "testing")]
+pub use boundary::{Boundary, Entering};
+#[cfg(not(feature = "testing"))]
+pub(crate) use boundary::{Boundary, Entering};
 pub use content::Content;
 pub use drive::{contain, drive};
 pub use gate::Start;

@@ -10,7 +10,7 @@ use std::{
 
 use futures::{future::BoxFuture, task::AtomicWaker};
 
-use super::{History, Journal, past::Past};
+use super::{History, Journal, boundary::Boundary, past::Past};
 use crate::{Error, ErrorKind, Json, Result, SchemaRef, vocabulary::orchestration::Claims};
 
 /// What all scopes of one package, or of one orchestrator's body, share: their log, their past, the orders given to
@@ -21,6 +21,8 @@ pub struct Runtime {
     pub(crate) strict: bool,
     admission: Option<Arc<dyn Admission>>,
     state: State,
+    /// What a test has put between the engine and the bodies of steps.
+    boundary: Option<Arc<dyn Boundary>>,
     history: Mutex<History>,
     /// Every start is committed before its body runs, because the owner before this one died.
     careful: AtomicBool,
@@ -118,14 +120,17 @@ impl State {
     /// # Errors
     /// [`ErrorKind::NotFound`] if none was given.
     pub fn get<T: Send + Sync + 'static>(&self) -> Result<&T, Error> {
-        let value = self.0.get(&TypeId::of::<T>()).and_then(|value| value.downcast_ref());
-        value.ok_or_else(|| {
+        self.find().ok_or_else(|| {
             let name = type_name::<T>();
             Error::new(
                 ErrorKind::NotFound,
                 format!("no state of type `{name}` was given to this program"),
             )
         })
+    }
+
+    fn find<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.0.get(&TypeId::of::<T>()).and_then(|value| value.downcast_ref())
     }
 }
 
@@ -146,6 +151,7 @@ impl Runtime {
             strict: false,
             admission: None,
             state: State::default(),
+            boundary: None,
             history: Mutex::default(),
             careful: AtomicBool::new(false),
             orders: Mutex::default(),
@@ -166,9 +172,10 @@ impl Runtime {
         self
     }
 
-    /// The program's shared state.
+    /// The program's shared state. A boundary for tests is part of it.
     #[must_use]
     pub fn state(mut self, state: State) -> Self {
+        self.boundary = state.find::<Arc<dyn Boundary>>().cloned();
         self.state = state;
         self
     }
@@ -256,6 +263,10 @@ impl Runtime {
     /// A scope is no more.
     pub(super) fn closed(&self, tag: u64) {
         self.orders().drivers.remove(&tag);
+    }
+
+    pub(crate) fn boundary(&self) -> Option<&dyn Boundary> {
+        self.boundary.as_deref()
     }
 
     pub(crate) fn take_past(&self, scope: &str) -> Past {

@@ -5,6 +5,7 @@ use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     backoff::backoff,
+    boundary::cross,
     deadline,
     halt::{Found, Halt, Next, held},
 };
@@ -12,7 +13,8 @@ use crate::{
     Error, ErrorKind, Json, Millis, Result,
     def::{Encoded, Entry, Ran},
     scope::{
-        Ask, Birth, Burn, Committed, Fresh, Known, Manner, Past, Record, Recorded, Scope, Stop, Then, by_size, contain,
+        Ask, Birth, Burn, Committed, Entering, Fresh, Known, Manner, Past, Record, Recorded, Scope, Stop, Then,
+        by_size, contain,
     },
     vocabulary::{
         Message,
@@ -178,6 +180,10 @@ impl Execution {
     async fn attempt(&mut self) -> Result<Result<Ran, Error>, Halt> {
         let scope = self.scope();
         let body = self.entry.run(scope.clone(), self.args.revealed.clone());
+        let body = match self.home.runtime().boundary() {
+            None => body,
+            Some(boundary) => cross(boundary, self.entering(), self.entry, body),
+        };
         let limit = self.entry.meta().timeout_ms.map(Duration::from_millis);
         let began = Instant::now();
         let outcome = {
@@ -202,6 +208,15 @@ impl Execution {
                 )
                 .retryable()))
             }
+        }
+    }
+
+    fn entering(&self) -> Entering {
+        Entering {
+            name: self.entry.meta().name,
+            key: self.key.clone(),
+            attempt: self.attempt,
+            args: self.args.recorded.clone(),
         }
     }
 

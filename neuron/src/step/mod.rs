@@ -2,6 +2,7 @@
 
 mod artifact;
 mod backoff;
+mod boundary;
 mod builtin;
 mod call;
 mod cx;
