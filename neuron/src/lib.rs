@@ -35,6 +35,8 @@ pub mod schema;
 pub mod scope;
 pub mod step;
 pub mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod token;
 pub mod topic;
 pub mod transport;

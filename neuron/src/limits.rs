@@ -195,6 +195,9 @@ pub const CONSUMER_REDRIVEN_MAX: usize = 2_048;
 pub const CONSUMER_LAG_MAX: u64 = 10_000;
 /// Bytes of the reason why a message was tried again or parked; a longer one is cut, and says so.
 pub const CONSUMER_REASON_BYTES_MAX: usize = 1_024;
+/// For how long, by its paused clock, a run under a crash matrix may do nothing before it counts as stuck: longer than any
+/// timer of a test.
+pub const TEST_STUCK_AFTER: Duration = Duration::from_hours(24 * 365 * 10);
 
 const _: () = {
     assert!(

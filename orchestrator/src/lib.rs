@@ -22,6 +22,8 @@ pub mod protocol;
 pub mod ruling;
 pub mod runs;
 mod shell;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod waiting;
 
 pub use neuron;

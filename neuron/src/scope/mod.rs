@@ -5,6 +5,7 @@
 
 mod ask;
 mod body;
+mod boundary;
 mod content;
 mod continued;
 mod drive;
@@ -27,6 +28,10 @@ mod updates;
 pub use ask::{Answer, Ask};
 pub(crate) use body::Birth;
 pub use body::{Hook, Manner, Scope};
+#[cfg(feature = "testing")]
+pub use boundary::{Boundary, Entering};
+#[cfg(not(feature = "testing"))]
+pub(crate) use boundary::{Boundary, Entering};
 pub use content::Content;
 pub use continued::incarnations;
 pub use drive::{contain, drive};

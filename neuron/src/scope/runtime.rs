@@ -12,7 +12,8 @@ use futures::{future::BoxFuture, task::AtomicWaker};
 use tokio::sync::watch;
 
 use super::{
-    History, Journal, incarnation::Incarnation, once::Unsettled, past::Past, rehearsal::Rehearsal, updates::Queues,
+    History, Journal, boundary::Boundary, incarnation::Incarnation, once::Unsettled, past::Past, rehearsal::Rehearsal,
+    updates::Queues,
 };
 use crate::{Error, ErrorKind, Json, Result, SchemaRef, vocabulary::orchestration::Claims};
 
@@ -27,6 +28,8 @@ pub struct Runtime {
     state: State,
     /// The `pos` of what created the run.
     born: u64,
+    /// What a test has put between the engine and the bodies of steps.
+    boundary: Option<Arc<dyn Boundary>>,
     history: Mutex<History>,
     /// Every start is committed before its body runs, because the owner before this one died.
     careful: AtomicBool,
@@ -138,14 +141,17 @@ impl State {
     /// # Errors
     /// [`ErrorKind::NotFound`] if none was given.
     pub fn get<T: Send + Sync + 'static>(&self) -> Result<&T, Error> {
-        let value = self.0.get(&TypeId::of::<T>()).and_then(|value| value.downcast_ref());
-        value.ok_or_else(|| {
+        self.find().ok_or_else(|| {
             let name = type_name::<T>();
             Error::new(
                 ErrorKind::NotFound,
                 format!("no state of type `{name}` was given to this program"),
             )
         })
+    }
+
+    fn find<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.0.get(&TypeId::of::<T>()).and_then(|value| value.downcast_ref())
     }
 }
 
@@ -168,6 +174,7 @@ impl Runtime {
             admission: None,
             state: State::default(),
             born: 0,
+            boundary: None,
             history: Mutex::default(),
             careful: AtomicBool::new(false),
             again: AtomicBool::new(false),
@@ -206,9 +213,10 @@ impl Runtime {
         self
     }
 
-    /// The program's shared state.
+    /// The program's shared state. A boundary for tests is part of it.
     #[must_use]
     pub fn state(mut self, state: State) -> Self {
+        self.boundary = state.find::<Arc<dyn Boundary>>().cloned();
         self.state = state;
         self
     }
@@ -311,6 +319,10 @@ impl Runtime {
     /// A scope is no more.
     pub(super) fn closed(&self, tag: u64) {
         self.orders().drivers.remove(&tag);
+    }
+
+    pub(crate) fn boundary(&self) -> Option<&dyn Boundary> {
+        self.boundary.as_deref()
     }
 
     pub(crate) fn take_past(&self, scope: &str) -> Past {

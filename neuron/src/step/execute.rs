@@ -5,19 +5,18 @@ use tokio::{sync::oneshot, time::Instant};
 
 use super::{
     backoff::backoff,
+    boundary::cross,
     deadline,
     halt::{Found, Halt, Next, held},
 };
 use crate::{
-    Error, ErrorKind, Json, Millis, Result,
+    Error, ErrorKind, Millis, Result,
     def::{Encoded, Entry, Ran},
     limits,
-    scope::{
-        Ask, Birth, Burn, Committed, Fresh, Known, Manner, Past, Record, Recorded, Scope, Stop, Then, by_size, contain,
-    },
+    scope::{Ask, Birth, Burn, Committed, Entering, Fresh, Manner, Past, Record, Scope, Then, by_size, contain},
     vocabulary::{
         Message,
-        step::{ReplayOnceChanged, Resolved, StepAbandoned, StepAttempted, StepCompleted, StepFailed, StepStarted},
+        step::{ReplayOnceChanged, Resolved, StepAttempted, StepStarted},
     },
 };
 
@@ -55,16 +54,16 @@ pub(super) struct Execution {
     pub(super) key: Arc<str>,
     pub(super) args: Encoded,
     /// What the clock of its own scope begins with.
-    birth: Millis,
+    pub(super) birth: Millis,
     /// What is on the log below it. It belongs to the key, so every attempt is answered from it.
     pub(super) past: Past,
     /// Ends when the body lets go of the call.
     pub(super) held: oneshot::Receiver<()>,
     pub(super) attempt: u32,
     /// What the attempt took, on a monotonic clock.
-    took: Duration,
-    burn: Burn,
-    children_ms: u64,
+    pub(super) took: Duration,
+    pub(super) burn: Burn,
+    pub(super) children_ms: u64,
 }
 
 impl Execution {
@@ -185,6 +184,10 @@ impl Execution {
     async fn attempt(&mut self) -> Result<Result<Ran, Error>, Halt> {
         let scope = self.scope();
         let body = self.entry.run(scope.clone(), self.args.revealed.clone());
+        let body = match self.home.runtime().boundary() {
+            None => body,
+            Some(boundary) => cross(boundary, self.entering(), self.entry, body),
+        };
         let limit = self.entry.meta().timeout_ms.map(Duration::from_millis);
         let began = Instant::now();
         let outcome = {
@@ -221,6 +224,15 @@ impl Execution {
                 )
                 .retryable()))
             }
+        }
+    }
+
+    fn entering(&self) -> Entering {
+        Entering {
+            name: self.entry.meta().name,
+            key: self.key.clone(),
+            attempt: self.attempt,
+            args: self.args.recorded.clone(),
         }
     }
 
@@ -291,91 +303,7 @@ impl Execution {
         held(&mut self.held, deadline::passed(&**journal, retry_at, span)).await
     }
 
-    pub(super) async fn complete(
-        &mut self,
-        output: Json,
-        ran: Option<Ran>,
-        resolved: Option<Resolved>,
-    ) -> Result<(), Halt> {
-        let (inline, large) = by_size("output", output.clone());
-        let schema = self.entry.form().output_schema();
-        let completed = StepCompleted {
-            scope: self.home.id().to_string(),
-            key: self.key.to_string(),
-            name: self.entry.meta().name.into(),
-            attempt: self.attempt,
-            output: inline,
-            output_schema: Some(schema),
-            resolved,
-        };
-        let mut record = self.record(&completed)?.large(large);
-        record.burn = Some(self.burnt());
-        let (home, key, name) = (self.home.clone(), self.key.clone(), self.entry.meta().name);
-        let hand_over: Then = Box::new(move |place| {
-            let mut answer = Recorded::new(place, Ok(output));
-            answer.schema = Some(schema);
-            answer.typed = ran.map(|ran| ran.typed);
-            home.runtime().unsettled.settled(&key);
-            home.answered(&key, name, answer);
-        });
-        self.home.runtime().journal.append(record, hand_over).await?;
-        Ok(())
-    }
-
-    pub(super) async fn fail(&mut self, error: Error, resolved: Option<Resolved>) -> Result<Next, Halt> {
-        let error = error.settled();
-        let failed = StepFailed {
-            scope: self.home.id().to_string(),
-            key: self.key.to_string(),
-            name: self.entry.meta().name.into(),
-            attempt: self.attempt,
-            error: error.clone(),
-            resolved,
-        };
-        let mut record = self.record(&failed)?;
-        record.burn = Some(self.burnt());
-        let (home, key, name) = (self.home.clone(), self.key.clone(), self.entry.meta().name);
-        let hand_over: Then = Box::new(move |place| {
-            home.runtime().unsettled.settled(&key);
-            home.answer(&key, name, place, Err(error));
-        });
-        self.home.runtime().journal.append(record, hand_over).await?;
-        Ok(Next::Answered)
-    }
-
-    /// It ends without an answer: that is on the log, if its start is.
-    fn abandon(&self) {
-        if self.home.known(&self.key, |call| call.open) == 0 {
-            return;
-        }
-        self.home.known(&self.key, Known::abandoned);
-        self.home.runtime().unsettled.let_go(&self.key);
-        let abandoned = StepAbandoned {
-            scope: self.home.id().to_string(),
-            key: self.key.to_string(),
-            name: self.entry.meta().name.into(),
-            attempt: self.attempt,
-        };
-        match self.record(&abandoned) {
-            Ok(mut record) => {
-                record.burn = Some(self.burnt());
-                self.home.runtime().journal.defer(record);
-            }
-            Err(error) => self.home.runtime().stop(Stop::Refused(error)),
-        }
-    }
-
-    /// What the attempt took, without what its own calls took.
-    fn burnt(&self) -> Burn {
-        let whole = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
-        self.home.child_took(whole);
-        Burn {
-            duration_ms: whole.saturating_sub(self.children_ms),
-            ..self.burn
-        }
-    }
-
-    fn record<M: Message>(&self, message: &M) -> Result<Record, Error> {
+    pub(super) fn record<M: Message>(&self, message: &M) -> Result<Record, Error> {
         Record::of(self.home.id(), &self.key, message)
     }
 

@@ -2,12 +2,14 @@
 
 mod artifact;
 mod backoff;
+mod boundary;
 mod builtin;
 mod call;
 mod cx;
 mod deadline;
 mod doubt;
 mod emit;
+mod end;
 mod execute;
 mod halt;
 mod onward;

@@ -70,6 +70,14 @@ impl Memory {
     /// [`ErrorKind::Io`](crate::ErrorKind::Io) if no thread can be started.
     pub fn cut(&self, count: usize) -> Result<Self, Error> {
         let (clock, fault) = self.committer.surroundings();
+        self.cut_apart(count, clock, fault)
+    }
+
+    /// As [`Memory::cut`], on a clock and with a fault of its own: for a process that comes after the one that crashed.
+    ///
+    /// # Errors
+    /// As [`Memory::cut`].
+    pub fn cut_apart(&self, count: usize, clock: Arc<dyn Clock>, fault: Option<Arc<dyn Fault>>) -> Result<Self, Error> {
         let other = Self::with(clock, fault)?;
         let (from, mut to) = (read(&self.tables), write(&other.tables));
         to.schemas.clone_from(&from.schemas);

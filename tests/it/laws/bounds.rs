@@ -132,6 +132,7 @@ const BOUNDS: &[(&str, Reached)] = &[
     ("CONSUMER_REDRIVEN_MAX", In("neuron/tests/consumers.rs")),
     ("CONSUMER_LAG_MAX", In("neuron/tests/consumers.rs")),
     ("CONSUMER_REASON_BYTES_MAX", In("neuron/tests/consumers.rs")),
+    ("TEST_STUCK_AFTER", In("orchestrator/tests/testing.rs")),
 ];
 
 fn source(path: &str) -> String {
