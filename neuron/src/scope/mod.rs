@@ -5,6 +5,7 @@
 
 mod ask;
 mod body;
+#[cfg_attr(not(feature = "testing"), allow(unreachable_pub, reason = "public for tests alone"))]
 mod boundary;
 mod content;
 mod continued;

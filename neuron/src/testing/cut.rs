@@ -17,16 +17,11 @@ use crate::{
 /// [`Crash`](crate::store::Crash) aborts a real process.
 ///
 /// ```
-/// use neuron::{Clock, SystemClock, store::{Memory, Point, Store as _}, testing::Cut};
-/// # fn main() -> neuron::Result<()> {
-/// let cut = Cut::at(Point::BeforeCommit, 1);
-/// let store = Memory::with(std::sync::Arc::new(SystemClock), Some(cut.clone()))?;
-/// let ledger = neuron::Ledger::over(std::sync::Arc::new(store), std::sync::Arc::new(SystemClock), Default::default())?;
-/// let note = neuron::Draft::new(neuron::Topic::new("notes.a")?, neuron::Author::new("test")?, "note.taken")?;
-/// assert!(ledger.append_blocking(neuron::Append::of([note])).is_err());
+/// use neuron::{store::{Fault, Point}, testing::Cut};
+/// let cut = Cut::at(Point::BeforeCommit, 2);
+/// assert!(Fault::at(&*cut, Point::BeforeCommit).is_ok());
+/// assert!(Fault::at(&*cut, Point::BeforeCommit).is_err());
 /// assert!(cut.has_fallen());
-/// # Ok(())
-/// # }
 /// ```
 #[derive(Debug)]
 pub struct Cut {

@@ -221,9 +221,8 @@ pub fn tail(ledger: &Ledger, count: u64) -> Result<String, Error> {
 /// # fn main() -> neuron::Result<()> {
 /// # let ledger = Ledger::over(Arc::new(Memory::new()?), Arc::new(SystemClock), Default::default())?;
 /// # for (kind, payload) in [("order.placed", r#"{"name":"tea","grams":100}"#), ("order.paid", r#"{"name":"tea"}"#)] {
-/// #     let mut draft = Draft::new(Topic::new("orders.a")?, Author::new("shop")?, kind)?;
-/// #     draft.payload = Some(Json::parse(payload)?);
-/// #     ledger.append_blocking(Append::of([draft]))?;
+/// #     let draft = Draft::new(Topic::new("agent.shop-a.steps")?, Author::new("shop")?, kind)?;
+/// #     ledger.append_blocking(Append::of([draft.json(Json::parse(payload)?, None)]))?;
 /// # }
 /// assert_log!(&ledger, "
 ///     order.placed tea grams=100

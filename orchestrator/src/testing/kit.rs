@@ -22,7 +22,7 @@ use crate::{Board, Builder, Neuron, Run};
 ///
 /// It belongs into a `#[tokio::test]` without a flavor: a runtime of one thread.
 ///
-/// ```
+/// ```standalone_crate
 /// use std::time::Duration;
 /// use orchestrator::{prelude::*, testing::{Kit, assert_log}};
 ///
@@ -81,7 +81,7 @@ impl Kit {
     /// A runtime that is set up as the program's own: shared state, definitions, strictness. It is asked for again at each
     /// [`Kit::restart`], as a new process would set itself up.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use orchestrator::{prelude::*, testing::Kit};
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<()> {
@@ -148,7 +148,7 @@ impl Kit {
     /// Lets the time pass by itself while `work` is awaited: whenever nothing else is to be done, it jumps to the next
     /// timer. For a run of which only the end matters; where a timeout races with work, move the time by hand.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use std::time::Duration;
     /// use orchestrator::{prelude::*, testing::Kit};
     ///
@@ -231,7 +231,7 @@ impl Kit {
     /// Lets go of the present process as a crash would and opens its log again, as the next process does. What was not
     /// committed is gone; the time goes on where it stood. Runs go on when they are run again.
     ///
-    /// ```
+    /// ```standalone_crate
     /// use orchestrator::{prelude::*, testing::Kit};
     ///
     /// #[step]

@@ -40,7 +40,7 @@ type Runner = dyn Fn(&Neuron) -> BoxFuture<'static, Result<Json, Error>> + Send 
 /// `builder` sets up each process, as the program itself does: shared state that belongs to the outside (a mailbox that
 /// records what was sent) is to be made once and cloned in.
 ///
-/// ```
+/// ```standalone_crate
 /// use orchestrator::{prelude::*, testing::crash_matrix};
 ///
 /// #[step]
