@@ -226,3 +226,46 @@ async fn a_question_that_is_too_long_is_refused_with_both_numbers() {
         assert!(refused.to_string().contains(&number.to_string()), "{refused}");
     }
 }
+
+/// Its first attempt takes too long, and the question of it is withdrawn.
+#[step(retry(2, backoff = "1ms"), timeout = "1m")]
+async fn insisting(cx: &Cx) -> Result<bool> {
+    Ok(cx.ask_human::<bool>("Still there?").await?)
+}
+
+#[agent]
+async fn bailiff(cx: &Cx) -> Result<bool> {
+    Ok(insisting(cx).await?)
+}
+
+/// Answers the second question with yes, whose moment comes as the time goes on.
+async fn late(world: &World) {
+    while world.count("question.asked $ask") < 2 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    world.journal.give(asked(world, 2).await, json(true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_was_withdrawn_is_asked_again_by_the_next_attempt() {
+    let world = World::new();
+    let (said, ()) = tokio::join!(world.run(bailiff, ()), late(&world));
+    assert!(said.unwrap());
+    assert_eq!(world.count("question.withdrawn $ask"), 1, "{:#?}", world.log());
+    for cut in 0..=world.len() {
+        let cut = world.cut(cut);
+        let people = async {
+            late(&cut).await;
+            std::future::pending().await
+        };
+        let said = tokio::select! {
+            biased;
+            said = tokio::time::timeout(Duration::from_hours(1), cut.run(bailiff, ())) => said,
+            () = people => unreachable!(),
+        };
+        assert!(said.unwrap().unwrap(), "{:#?}", cut.log());
+        // What was answered before the crash, which may be the first already, stands.
+        let open = cut.count("question.asked $ask") - cut.count("question.withdrawn $ask");
+        assert_eq!(open, 1, "{:#?}", cut.log());
+    }
+}

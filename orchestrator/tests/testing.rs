@@ -9,6 +9,7 @@
 )]
 
 use std::{
+    future::IntoFuture as _,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -109,6 +110,16 @@ async fn wait(board: &Board) -> Result<()> {
     Ok(board.assign(waiter, ()).await?)
 }
 
+#[agent]
+async fn glancer(cx: &Cx, page: String) -> Result<usize> {
+    Ok(fetch(cx, page).await?)
+}
+
+#[orchestrator]
+async fn glance(board: &Board, page: String) -> Result<usize> {
+    Ok(board.assign(glancer, page).await?)
+}
+
 fn pages(text: &str) -> Vec<String> {
     text.split(' ').map(Into::into).collect()
 }
@@ -197,6 +208,27 @@ async fn after_a_crash_and_a_restart_a_run_goes_on_and_what_had_completed_does_n
     assert_eq!((outside.count("a"), outside.count("a, again")), (1, 1));
     let misuse = kit.crashed().await.unwrap_err();
     assert_eq!(misuse.kind(), ErrorKind::Misuse);
+}
+
+#[tokio::test]
+async fn wherever_a_run_crashes_a_restart_takes_it_over_though_tasks_of_the_dead_process_hang() {
+    let mut commit = 1;
+    loop {
+        let mut kit = Kit::new().await.unwrap();
+        kit.crash_after_commit(commit);
+        let crashed = tokio::select! {
+            biased;
+            crashed = kit.crashed() => crashed.map(|()| true),
+            output = kit.run(glance, "page".into()).into_future() => output.map(|_| false),
+        };
+        if !crashed.unwrap() {
+            break;
+        }
+        kit.restart().await.unwrap();
+        assert_eq!(kit.run(glance, "page".into()).await.unwrap(), 4);
+        commit += 1;
+    }
+    assert!(commit > 5, "{commit}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

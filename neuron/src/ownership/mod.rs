@@ -98,6 +98,29 @@ impl Ownership {
         self.0.slots.living()
     }
 
+    /// As if this process were dead: what it owns is free to be taken over at once, while whatever of it still runs is
+    /// fenced. For a process that a test crashes and whose tasks nobody can end. Feature `testing`.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use neuron::{Ledger, ownership::{Ownership, Takeover}, store::Options};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), neuron::BoxError> {
+    /// # let folder = tempfile::tempdir()?;
+    /// let ledger = Ledger::open(folder.path().join("owned.db"), Options::default())?;
+    /// let crashed = Ownership::join(ledger.clone(), Duration::from_secs(9))?;
+    /// crashed.claim("run:a").await?;
+    /// crashed.die();
+    /// let next = Ownership::join(ledger, Duration::from_secs(9))?;
+    /// assert_eq!(next.claim("run:a").await?.from, Takeover::Dead);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "testing")]
+    pub fn die(&self) {
+        self.0.slots.leave();
+    }
+
     /// Claims a name, if it is free or its holder is dead. Gives the epoch under which to write.
     ///
     /// # Errors

@@ -39,7 +39,7 @@ pub(super) struct Slots {
     incarnation: String,
     folder: Option<PathBuf>,
     /// Keeps the lock and the heartbeat; both end with it.
-    _slot: Option<Arc<Slot>>,
+    slot: Mutex<Option<Arc<Slot>>>,
 }
 
 #[derive(Debug)]
@@ -78,12 +78,21 @@ impl Slots {
         Ok(Self {
             incarnation,
             folder,
-            _slot: slot,
+            slot: Mutex::new(slot),
         })
     }
 
     pub(super) fn incarnation(&self) -> &str {
         &self.incarnation
+    }
+
+    /// Lets go of the slot, so that this incarnation is dead to all others.
+    pub(super) fn leave(&self) {
+        LIVING
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.incarnation);
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     pub(super) fn liveness(&self, incarnation: &str) -> Result<Liveness, Error> {
@@ -182,10 +191,7 @@ pub(super) fn is_incarnation(name: &str) -> bool {
 
 impl Drop for Slots {
     fn drop(&mut self) {
-        LIVING
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.incarnation);
+        self.leave();
     }
 }
 

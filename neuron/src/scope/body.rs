@@ -13,8 +13,8 @@ use super::{
     identity::{content, random},
     incarnation::Onward,
     journal::Burn,
+    known::Past,
     parting::Parting,
-    past::Past,
     runtime::{Runtime, Stop},
 };
 use crate::{Error, Json, Millis, Result, ledger::Used};

@@ -32,19 +32,29 @@ pub async fn incarnations(
         }
     };
     loop {
-        runtime.begins_again();
-        let args = match present(runtime, entry, &next) {
-            Ok(args) => args,
-            Err(error) => return Err(Stop::Held(error)),
-        };
         let scope = Scope::root(runtime, &next.scope, next.at, Manner::Replayed);
         scope.is_body_of(entry.meta().name);
-        let body = entry.run(scope.clone(), args);
-        match contain(&scope, async { body.await.map(|ran| ran.json) }).await {
+        let body = again(runtime, entry, &next, &scope).map_err(Stop::Held)?;
+        match contain(&scope, body).await {
             Err(Stop::Continued) => next = begin_again(runtime, id, &scope, next.number + 1, entry).await?,
             ended => return ended,
         }
     }
+}
+
+/// The body that begins again.
+///
+/// # Errors
+/// [`ErrorKind::ReplayDecode`] if what it began again with is not what it takes today.
+pub(super) fn again(
+    runtime: &Runtime,
+    entry: &'static Entry,
+    last: &Incarnation,
+    scope: &Arc<Scope>,
+) -> Result<BoxFuture<'static, Result<Json, Error>>, Error> {
+    runtime.begins_again();
+    let body = entry.run(scope.clone(), present(runtime, entry, last)?);
+    Ok(Box::pin(async move { body.await.map(|ran| ran.json) }))
 }
 
 /// The recorded arguments by the present types.

@@ -11,7 +11,7 @@ use tokio::{sync::oneshot, task::JoinHandle};
 use super::{
     identity::Aliases,
     journal::Committed,
-    past::{Known, Past},
+    known::{Known, Past},
     recorded::{Answer, Taken},
     runtime::Runtime,
 };

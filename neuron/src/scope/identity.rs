@@ -4,7 +4,7 @@ use std::{
 };
 
 use super::{
-    past::{Known, Past},
+    known::{Known, Past},
     runtime::Runtime,
 };
 use crate::{CALL_CONTEXT, Digest, Error, Json, Result};

@@ -11,8 +11,8 @@ use super::{
     gate::Start,
     inside::{current, depth},
     journal::{Committed, Record},
+    known::{Known, Past},
     parting::too_late,
-    past::{Known, Past},
     recorded::{Answer, Taken},
     runtime::{Leave, Stop},
 };

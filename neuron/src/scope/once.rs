@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-use super::past::Open;
+use super::known::Open;
 
 /// Which calls of `once` steps nobody knows the end of yet.
 #[derive(Default)]

@@ -11,7 +11,7 @@ use futures::future::{self, BoxFuture};
 
 use super::journal::{Committed, Journal, Record, Ruling, Then};
 use crate::{
-    Error, Json, Millis, Result, SchemaRef,
+    Envelope, EnvelopeRef, Error, Json, Ledger, Millis, Result, SchemaRef,
     schema::Upcasters,
     vocabulary::{
         Message as _,
@@ -23,6 +23,8 @@ use crate::{
 ///
 /// It is the journal of such a [`Runtime`](super::Runtime), and notes what the bodies would do next.
 pub struct Rehearsal {
+    /// Where envelopes are looked up that answers name.
+    ledger: Ledger,
     upcasters: Arc<Upcasters>,
     /// The time of the last envelope.
     at: Millis,
@@ -113,8 +115,9 @@ pub enum Finding {
 
 impl Rehearsal {
     /// A rehearsal on a log whose last envelope is of this time.
-    pub fn new(upcasters: Arc<Upcasters>, at: Millis) -> Arc<Self> {
+    pub fn new(ledger: Ledger, upcasters: Arc<Upcasters>, at: Millis) -> Arc<Self> {
         Arc::new(Self {
+            ledger,
             upcasters,
             at,
             answered: AtomicU64::new(AFTER),
@@ -258,6 +261,10 @@ impl Journal for Rehearsal {
 
     fn ruling(&self, _key: &str, _pos: u64) -> BoxFuture<'static, Result<Ruling, Error>> {
         Box::pin(future::pending())
+    }
+
+    fn envelope(&self, reference: &EnvelopeRef) -> Result<Envelope, Error> {
+        self.ledger.written(reference)
     }
 
     fn upcast(&self, value: Json, from: SchemaRef, to: SchemaRef) -> Result<Json, Error> {

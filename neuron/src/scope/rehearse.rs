@@ -10,26 +10,42 @@ use std::{
 use futures::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use tokio::sync::oneshot;
 
-use super::{Finding, Manner, Rehearsal, Runtime, Scope, Stop, drive::contain, idle::Idle, rehearsal::THREAD};
-use crate::{Error, Json, Millis, Result, limits};
+use super::{
+    Finding, Manner, Rehearsal, Runtime, Scope, Stop, continued::again, drive::contain, idle::Idle, rehearsal::THREAD,
+};
+use crate::{Error, Json, Millis, Result, def::Entry, limits};
 
 /// Drives a body over its recorded answers and no further: nothing is appended and no step runs. What it would do then
 /// otherwise than the log says is what is found; nothing is found if it would go on as recorded.
 ///
-/// What the body does itself, between its calls, it does: that is what a replay is.
+/// What the body does itself, between its calls, it does: that is what a replay is. The body of an `agent` that has begun
+/// again is driven from its last beginning on, with what it began again with.
 pub async fn rehearse(
     runtime: &Arc<Runtime>,
     rehearsal: &Arc<Rehearsal>,
     id: &str,
     birth: Millis,
     body: impl FnOnce(Arc<Scope>) -> Result<BoxFuture<'static, Result<Json, Error>>, Error>,
+    agent: Option<&'static Entry>,
 ) -> Vec<Finding> {
-    let scope = Scope::root(runtime, id, birth, Manner::Replayed);
-    let driven = match body(scope.clone()) {
-        Ok(body) => {
-            let scope = scope.clone();
-            async move { contain(&scope, body).await.map(drop) }
+    let begun = agent.and_then(|agent| Some((agent, runtime.take_continued()?)));
+    let (scope, body) = match begun {
+        None => {
+            let scope = Scope::root(runtime, id, birth, Manner::Replayed);
+            let body = body(scope.clone());
+            (scope, body)
         }
+        Some((agent, last)) => {
+            let scope = Scope::root(runtime, &last.scope, last.at, Manner::Replayed);
+            let body = again(runtime, agent, &last, &scope);
+            (scope, body)
+        }
+    };
+    if let Some(agent) = agent {
+        scope.is_body_of(agent.meta().name);
+    }
+    let driven = match body {
+        Ok(body) => async move { contain(&scope, body).await.map(drop) },
         Err(error) => return vec![Finding::Stopped(error)],
     };
     let mut bodies: FuturesUnordered<BoxFuture<'static, Result<(), Stop>>> = FuturesUnordered::new();

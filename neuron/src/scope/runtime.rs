@@ -12,7 +12,7 @@ use futures::{future::BoxFuture, task::AtomicWaker};
 use tokio::sync::watch;
 
 use super::{
-    History, Journal, boundary::Boundary, incarnation::Incarnation, once::Unsettled, past::Past, rehearsal::Rehearsal,
+    History, Journal, boundary::Boundary, incarnation::Incarnation, known::Past, once::Unsettled, rehearsal::Rehearsal,
     updates::Queues,
 };
 use crate::{Error, ErrorKind, Json, Result, SchemaRef, vocabulary::orchestration::Claims};

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Cause, Error, ErrorKind, Json, Payload, Result, SchemaRef, SchemaUse, limits, schema,
-    scope::{Ask, Given, Record, Recorded, Scope, Sought, Stop, Taken, Then, by_size, lapsed},
+    scope::{Ask, Given, Known, Record, Recorded, Scope, Sought, Stop, Taken, Then, by_size, lapsed},
     vocabulary::{
         Message,
         dialogue::{QuestionAnswered, QuestionAsked, QuestionLapsed, QuestionRefused, QuestionWithdrawn},
@@ -299,7 +299,8 @@ impl Inquiry {
 
     /// The body let go of it.
     fn withdraw(&self) {
-        if self.home.known(&self.key, |call| call.heard).is_none() {
+        // The next attempt of a step asks again, and anew.
+        if !self.home.known(&self.key, Known::withdrawn) {
             return;
         }
         let withdrawn = QuestionWithdrawn {

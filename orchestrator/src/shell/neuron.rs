@@ -36,6 +36,12 @@ impl Neuron {
         self.0.ownership.incarnation()
     }
 
+    /// As if this process were dead: see [`Ownership::die`](neuron::ownership::Ownership::die).
+    #[cfg(feature = "testing")]
+    pub(crate) fn die(&self) {
+        self.0.ownership.die();
+    }
+
     /// The durable consumer of this name, to be opened by this process.
     ///
     /// ```

@@ -6,7 +6,7 @@ use std::{
 use neuron::{
     Error, ErrorKind, Ledger, Millis, Result, RunId, Topic,
     agent::history,
-    def::Registry,
+    def::{Entry, Registry},
     schema::Upcasters,
     scope::{self, Rehearsal, Runtime, rehearse},
 };
@@ -49,6 +49,8 @@ struct Driven {
     birth: Millis,
     past: Vec<Topic>,
     body: Prepared,
+    /// The agent, if it is one's.
+    agent: Option<&'static Entry>,
     /// The package whose body it is.
     within: Option<Key>,
     token: Option<String>,
@@ -143,6 +145,7 @@ impl Replay {
             birth: created.envelope.at,
             past: seat.past,
             body,
+            agent: None,
             within: None,
             token: None,
         };
@@ -166,14 +169,15 @@ impl Replay {
             birth,
             past,
             body,
+            agent,
             within,
             token,
         }) = bodies.pop_front()
         {
-            let rehearsal = Rehearsal::new(self.upcasters.clone(), self.at);
+            let rehearsal = Rehearsal::new(self.ledger.clone(), self.upcasters.clone(), self.at);
             let laid = Assigned::default();
             let runtime = self.runtime(&rehearsal, past, within, &laid)?;
-            for finding in rehearse(&runtime, &rehearsal, &id, birth, body).await {
+            for finding in rehearse(&runtime, &rehearsal, &id, birth, body, agent).await {
                 told.found(token.as_deref(), &finding);
             }
             let laid = std::mem::take(&mut *laid.lock().unwrap_or_else(PoisonError::into_inner));
@@ -250,11 +254,13 @@ impl Replay {
         if assigned.kind == PackageKind::Plan && written.is_none() {
             return Ok(None);
         }
+        let agent = job.laid.work.entry.filter(|_| assigned.kind == PackageKind::Agent);
         Ok(Some(Driven {
             id: assigned.key.clone(),
             birth: births.get(&assigned.key).copied().unwrap_or(self.at),
             past: seat.past,
             body: job.laid.work.prepare(args, written),
+            agent,
             within: Some(assigned.key.as_str().into()),
             token: Some(token.to_string()),
         }))

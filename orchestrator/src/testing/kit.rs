@@ -263,8 +263,10 @@ impl Kit {
     /// # Errors
     /// As [`Kit::new`].
     pub async fn restart(&mut self) -> Result<(), Error> {
-        // Whatever of the old process is still there does nothing from here on.
+        // Whatever of the old process is still there does nothing from here on. Its tasks may never end, so nobody can
+        // wait until they have let go of its runs.
         self.cut.fall();
+        self.neuron.die();
         self.cut = Cut::at(Point::AfterCommit, 0);
         let clock = self.clock.clone();
         self.neuron = self

@@ -1,0 +1,139 @@
+use std::{collections::HashMap, sync::Arc, time::Duration};
+
+use super::{Committed, recorded::Answer};
+use crate::{
+    EnvelopeRef, Json, Millis, SchemaRef,
+    vocabulary::step::{StepAttempted, StepStarted},
+};
+
+/// What is on the log of one scope. Live records change it by the same methods as those read at a resume.
+#[derive(Debug, Default)]
+pub struct Past(HashMap<Arc<str>, Known>);
+
+/// What is known of one call.
+#[derive(Debug, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is a word of the log that stands or does not"
+)]
+pub(crate) struct Known {
+    pub(crate) name: String,
+    pub(crate) once: bool,
+    /// Whether it is a package that stands on the board.
+    pub(crate) assigned: bool,
+    /// Whether its arguments are on the log.
+    pub(crate) told: bool,
+    /// The recorded arguments, until they were compared with today's form.
+    pub(crate) args: Option<Json>,
+    pub(crate) args_schema: Option<SchemaRef>,
+    /// The `pos` of its first start; 0 if only its end is on the log.
+    pub(crate) born: u64,
+    /// Starts since the last end.
+    pub(crate) open: u32,
+    /// Whether its body let go of it since it last began.
+    pub(crate) let_go: bool,
+    /// Attempts that ended.
+    pub(crate) attempts: u32,
+    /// The `pos` of the last end of an attempt that was no answer.
+    pub(crate) attempted: u64,
+    pub(crate) retry_at: Option<Millis>,
+    /// How long its last failure asked to wait.
+    pub(crate) retry_wait: Option<Duration>,
+    /// The `pos` of a doubt that is not settled.
+    pub(crate) doubted: Option<u64>,
+    /// The `pos` at which it was held because another `once` call of its name is on the log.
+    pub(crate) changed: Option<u64>,
+    pub(crate) deadline: Option<Millis>,
+    /// The envelope that answered it, if it is a wait.
+    pub(crate) came: Option<EnvelopeRef>,
+    /// The `pos` up to which what was given to it from outside was looked at.
+    pub(crate) heard: Option<u64>,
+    pub(crate) answer: Option<Answer>,
+}
+
+/// A call of a `once` step that began and has no answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Open {
+    pub(crate) name: String,
+    /// Whether its body let go of it, so that nobody will settle it.
+    pub(crate) let_go: bool,
+}
+
+impl Past {
+    pub(crate) fn get(&self, key: &str) -> Option<&Known> {
+        self.0.get(key)
+    }
+
+    pub(crate) fn call(&mut self, key: &str) -> &mut Known {
+        self.0.entry(key.into()).or_default()
+    }
+
+    /// Lets go of recorded arguments, once they were compared.
+    pub(crate) fn forget_args(&mut self) {
+        self.0.values_mut().for_each(|call| call.args = None);
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &Known)> {
+        self.0.iter()
+    }
+}
+
+impl Known {
+    pub(crate) fn started(&mut self, word: &StepStarted, large: Option<Json>, pos: u64) {
+        if self.born == 0 {
+            self.born = pos;
+        }
+        self.name.clone_from(&word.name);
+        self.once |= word.once;
+        self.told = true;
+        if let Some(args) = word.args.clone().or(large) {
+            self.args = Some(args);
+            self.args_schema = word.args_schema;
+        }
+        // Begun again after a doubt: somebody ruled that it had not happened.
+        self.open = if self.doubted.take().is_some() {
+            1
+        } else {
+            self.open + 1
+        };
+        self.retry_at = None;
+        self.let_go = false;
+    }
+
+    pub(crate) fn attempted(&mut self, word: &StepAttempted, pos: u64) {
+        self.attempts = self.attempts.max(word.attempt);
+        self.attempted = pos;
+        self.retry_at = word.retry_at;
+        self.retry_wait = word.error.wait();
+        self.open = 0;
+    }
+
+    /// Where its answer stands.
+    pub(crate) fn answered(&self) -> Option<Committed> {
+        self.answer.as_ref().map(|answer| answer.place)
+    }
+
+    /// Takes its answer up.
+    pub(crate) fn answers(&mut self, name: &str, answer: Answer) {
+        if self.name.is_empty() {
+            name.clone_into(&mut self.name);
+        }
+        self.open = 0;
+        self.doubted = None;
+        self.answer = Some(answer);
+    }
+
+    /// Its question is open no more; whether it was.
+    pub(crate) fn withdrawn(&mut self) -> bool {
+        self.deadline = None;
+        self.heard.take().is_some()
+    }
+
+    /// A step that must never happen twice may have happened: its start stays open.
+    pub(crate) fn abandoned(&mut self) {
+        self.let_go = true;
+        if !self.once {
+            self.open = 0;
+        }
+    }
+}
