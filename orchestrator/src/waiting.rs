@@ -149,6 +149,16 @@ impl Waiting {
         self.items.insert((run, token, key.into()), item);
     }
 
+    /// The body that an envelope is about: of a package, or of a run.
+    fn body_of(&self, envelope: &Envelope) -> (Option<RunId>, Option<TokenId>) {
+        let token = steps_of(envelope);
+        let run = match &token {
+            Some(token) => self.runs.get(token).cloned(),
+            None => run_of(envelope),
+        };
+        (run, token)
+    }
+
     /// A run that has ended waits for nothing.
     fn end(&mut self, run: &RunId) {
         self.items.retain(|(owner, ..), _| owner.as_ref() != Some(run));
@@ -233,11 +243,7 @@ fn denied(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
 }
 
 fn waited(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
-    let token = steps_of(envelope);
-    let run = match &token {
-        Some(token) => waiting.runs.get(token).cloned(),
-        None => run_of(envelope),
-    };
+    let (run, token) = waiting.body_of(envelope);
     if token.is_none() && run.is_none() {
         return Ok(());
     }
@@ -259,11 +265,7 @@ fn waited(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
 }
 
 fn asked(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
-    let token = steps_of(envelope);
-    let run = match &token {
-        Some(token) => waiting.runs.get(token).cloned(),
-        None => run_of(envelope),
-    };
+    let (run, token) = waiting.body_of(envelope);
     if let Some(asked) = QuestionAsked::read(envelope)? {
         let what = What::Asked {
             key: asked.key.clone(),

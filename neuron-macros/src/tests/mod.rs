@@ -1,6 +1,7 @@
 //! What the attributes give for what a user writes, seen as text: no runtime is needed to look at it.
 
 mod golden;
+mod handlers;
 mod hygiene;
 mod refusals;
 mod samples;
