@@ -1,6 +1,6 @@
 //! Each way to misuse `#[on]`, and what is said of it.
 
-use super::refusals::{PLAIN, check};
+use super::refusals::{PLAIN, STEP_TAKES, check};
 
 const SHIP: &str = "async fn ship(event: &Event, order: Order) -> Result<()> { send(order).await }";
 

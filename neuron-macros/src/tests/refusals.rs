@@ -33,7 +33,7 @@ pub(super) fn check(cases: &[(&str, &str, &str, &str)]) {
 
 pub(super) const PLAIN: &str = "async fn fetch(cx: &Cx, url: Url) -> Result<Page> { get(url).await }";
 
-const STEP_TAKES: &str = "a step takes `name`, `was`, `uses`, `owns`, `estimate`, `retry`, `timeout`, `once`, `share`, \
+pub(super) const STEP_TAKES: &str = "a step takes `name`, `was`, `uses`, `owns`, `estimate`, `retry`, `timeout`, `once`, `share`, \
                           `resolve`, `ignore`, `crate`";
 
 #[test]
