@@ -227,6 +227,7 @@ impl Meta {
             when: None,
             after: Vec::new(),
             each: false,
+            at_once: None,
             uses,
             owns,
             once: self.once,
