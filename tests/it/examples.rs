@@ -5,6 +5,19 @@ use std::{fs, path::Path};
 use neuron::store::{Access, Options, Sqlite, verify};
 use neuron_workspace::{Process, example, scratch};
 
+/// In reading order, after `seed`, which has tests of its own.
+const EXAMPLES: [&str; 9] = [
+    "correct",
+    "fold",
+    "agent",
+    "plan",
+    "parallel",
+    "human",
+    "saga",
+    "long_loop",
+    "test_your_agent",
+];
+
 /// The lines that an example says it prints, after the command.
 fn promised(name: &str) -> Vec<String> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/{name}.rs"));
@@ -18,7 +31,7 @@ fn promised(name: &str) -> Vec<String> {
 
 #[test]
 fn each_example_prints_what_it_says_and_leaves_a_sound_store() {
-    for name in ["agent", "parallel", "plan", "human", "saga", "long_loop"] {
+    for name in EXAMPLES {
         let promised = promised(name);
         assert!(!promised.is_empty(), "{name} says nothing");
         let folder = scratch();
