@@ -15,7 +15,7 @@ use neuron::{
 };
 use serde::Deserialize;
 
-use super::{Part, State};
+use super::part::{Part, State};
 
 /// The calls of one body, in the order in which they are first spoken of.
 #[derive(Debug, Default)]
