@@ -214,6 +214,10 @@ impl<B: Backend + 'static> Committer<B> {
                 None => return,
             };
             let idle = held(&self.queue).is_empty();
+            if lead == Lead::Task && held(&self.queue).takes_long() {
+                drop(guard);
+                return self.hand_over();
+            }
             if !idle {
                 let Some(backend) = guard.as_mut() else {
                     drop(guard);
@@ -263,9 +267,9 @@ impl<B: Backend + 'static> Committer<B> {
             .met(group.iter().filter(|waiting| waiting.is_awaited()).count());
         let mut rows: Vec<Arc<Row>> = Vec::new();
         let mut outcomes: Vec<(Waiting, Outcome)> = Vec::with_capacity(group.len());
-        for waiting in group {
+        for mut waiting in group {
             let unheard = held(&self.queue).refusal(&waiting);
-            let sealed = unheard.map_or_else(|| seal::batch(backend, &waiting.batch, self.clock.now()), Err);
+            let sealed = unheard.map_or_else(|| seal::batch(backend, &mut waiting.batch, self.clock.now()), Err);
             let outcome = sealed.map(|sealed| {
                 rows.extend(sealed.rows);
                 sealed.receipts
