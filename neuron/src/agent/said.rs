@@ -54,7 +54,9 @@ impl Inner {
     ) -> Result<Result<(), Error>, Error> {
         self.nothing_lost()?;
         let (name, epoch) = &self.place.owner;
-        let append = Append::default().owner(name, *epoch).work(self.draft(answer, None)?, work);
+        let append = Append::default()
+            .owner(name, *epoch)
+            .work(self.draft(answer, None)?, work);
         let append = append.then(move |outcome| {
             if let Ok([answer]) = outcome.as_deref() {
                 then(Committed {

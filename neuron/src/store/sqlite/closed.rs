@@ -62,9 +62,14 @@ impl Closed {
             | DropView { view_name: name }
             | CreateVtable { table_name: name, .. }
             | DropVtable { table_name: name, .. } => self.alters(&[name]),
-            CreateIndex { index_name: name, table_name } | DropIndex { index_name: name, table_name } => {
-                self.alters(&[name, table_name])
+            CreateIndex {
+                index_name: name,
+                table_name,
             }
+            | DropIndex {
+                index_name: name,
+                table_name,
+            } => self.alters(&[name, table_name]),
             CreateTrigger {
                 trigger_name: name,
                 table_name,
@@ -73,12 +78,19 @@ impl Closed {
                 trigger_name: name,
                 table_name,
             } => self.alters(&[name, table_name]),
+            // A text index asks it whether somebody else has written.
+            Pragma {
+                pragma_name: "data_version",
+                pragma_value: None,
+            } => Ok(()),
             Pragma { pragma_name, .. } => closed(&format!("`PRAGMA {pragma_name}`")),
             Transaction { .. } | Savepoint { .. } => {
                 Err("the call itself begins and ends the transaction: return an error to take everything back".into())
             }
             Attach { .. } | Detach { .. } => closed("other files"),
-            Analyze { .. } | Reindex { .. } => closed("`ANALYZE` and `REINDEX`"),
+            Analyze { .. } => closed("statistics"),
+            // Making an index fills it.
+            Reindex { index_name } => open(table_of(index_name)),
             _ => closed("temporary tables, views and triggers"),
         }
     }
@@ -93,7 +105,7 @@ impl Closed {
         if !self.altered.load(Ordering::Relaxed) {
             return Ok(Ok(()));
         }
-        let mut refused = |sql: &str| -> rusqlite::Result<Option<String>> {
+        let refused = |sql: &str| -> rusqlite::Result<Option<String>> {
             let mut statement = connection.prepare(sql)?;
             let mut rows = statement.query([])?;
             while let Some(row) = rows.next()? {
@@ -105,7 +117,9 @@ impl Closed {
                 if is_ours {
                     return Ok(Some(refers.map_or_else(
                         || taken(&name),
-                        |table| format!("`{name}` refers to `{table}`, which belongs to the store: keep a copy of its key"),
+                        |table| {
+                            format!("`{name}` refers to `{table}`, which belongs to the store: keep a copy of its key")
+                        },
                     )));
                 }
             }
@@ -124,7 +138,9 @@ impl Closed {
 }
 
 fn closed(what: &str) -> Result<(), String> {
-    Err(format!("{what} are closed to a transaction: it works on the tables of the program alone"))
+    Err(format!(
+        "{what} are closed to a transaction: it works on the tables of the program alone"
+    ))
 }
 
 fn open(name: &str) -> Result<(), String> {
@@ -132,11 +148,22 @@ fn open(name: &str) -> Result<(), String> {
 }
 
 fn taken(name: &str) -> String {
-    format!("`{name}` belongs to the store: read the log with the query verbs, and give tables of your own another name")
+    format!(
+        "`{name}` belongs to the store: read the log with the query verbs, and give tables of your own another name"
+    )
+}
+
+/// The table of an index that SQLite makes for a constraint; any other index stands for itself.
+fn table_of(index: &str) -> &str {
+    let made = index.strip_prefix("sqlite_autoindex_");
+    made.and_then(|rest| rest.rsplit_once('_'))
+        .map_or(index, |(table, _)| table)
 }
 
 fn is_statistic(table: &str) -> bool {
-    table.get(..11).is_some_and(|start| start.eq_ignore_ascii_case("sqlite_stat"))
+    table
+        .get(..11)
+        .is_some_and(|start| start.eq_ignore_ascii_case("sqlite_stat"))
 }
 
 fn is_of_a_store(name: &str) -> bool {
@@ -154,7 +181,10 @@ fn names() -> &'static (BTreeSet<String>, BTreeSet<String>) {
     NAMES.get_or_init(|| {
         let of = |form| {
             let parts = layout::made(form).unwrap_or_default();
-            parts.into_iter().map(|part| part.name.to_ascii_lowercase()).collect::<BTreeSet<_>>()
+            parts
+                .into_iter()
+                .map(|part| part.name.to_ascii_lowercase())
+                .collect::<BTreeSet<_>>()
         };
         let (store, archive) = (of(Form::Store), of(Form::Archive));
         let besides = archive.difference(&store).cloned().collect();

@@ -1,11 +1,6 @@
 //! The SQL of a program, inside the write transaction.
 
-use std::{
-    cell::RefCell,
-    path::Path,
-    sync::Arc,
-    time::Instant,
-};
+use std::{cell::RefCell, path::Path, sync::Arc, time::Instant};
 
 use rusqlite::{
     Batch, Connection, ErrorCode, Statement,
@@ -15,8 +10,9 @@ use rusqlite::{
 
 use super::{closed::Closed, fault, write::Writer};
 use crate::{
-    Error, ErrorKind, Result, limits,
+    Error, ErrorKind, Result,
     envelope::Prepared,
+    limits,
     store::tables::{Parameters, Rows, Tables, Transaction, Value, Work},
 };
 
@@ -42,7 +38,9 @@ impl Writer {
         let rules = closed.clone();
         let connection = self.guest();
         connection
-            .authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| rules.rules(context)))
+            .authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| {
+                rules.rules(context)
+            }))
             .and_then(|()| connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(move || Instant::now() > deadline)))
             .map_err(|error| fault::failed(&path, &error))?;
         let opened = Opened {
@@ -62,7 +60,9 @@ impl Writer {
             return Err(broken);
         }
         let prepared = outcome?;
-        closed.check(connection).map_err(|error| fault::failed(&path, &error))??;
+        closed
+            .check(connection)
+            .map_err(|error| fault::failed(&path, &error))??;
         Ok(prepared)
     }
 }
@@ -77,7 +77,8 @@ impl Opened<'_> {
             return Err(self.breaks(late()));
         }
         if self.connection.is_autocommit() {
-            let why = "SQLite has rolled the transaction back (`OR ROLLBACK`, `RAISE(ROLLBACK)`): let a statement fail alone";
+            let why =
+                "SQLite has rolled the transaction back (`OR ROLLBACK`, `RAISE(ROLLBACK)`): let a statement fail alone";
             return Err(self.breaks(Error::new(ErrorKind::Conflict, why)));
         }
         Ok(())
@@ -95,7 +96,6 @@ impl Opened<'_> {
         };
         // What follows may need what this one makes, so it may as well not compile.
         if !matches!(statements.next(), Ok(None)) {
-            let _ = self.closed.refused();
             return misuse("one statement at a time, this SQL has several");
         }
         Ok(Ok(statement))
@@ -158,6 +158,8 @@ impl Opened<'_> {
 impl Tables for Opened<'_> {
     fn run(&self, sql: &str, parameters: Parameters, row: Rows<'_>) -> Result<u64, Error> {
         self.broken()?;
+        // What the body has got over is no reason for what fails next.
+        drop(self.closed.refused());
         let outcome = self.run_in(sql, parameters, row);
         let outcome = outcome.unwrap_or_else(|error| Err(self.refused(&error, sql)));
         self.broken()?;
@@ -167,8 +169,10 @@ impl Tables for Opened<'_> {
 
 fn late() -> Error {
     let max = limits::TRANSACTION_TIME_MAX;
-    let why = format!("the transaction took longer than {max:?}, while nobody else could write: do less in one, and no \
-                       other work");
+    let why = format!(
+        "the transaction took longer than {max:?}, while nobody else could write: do less in one, and no \
+                       other work"
+    );
     Error::new(ErrorKind::Timeout, why).retryable()
 }
 
@@ -185,7 +189,9 @@ fn message(error: &rusqlite::Error) -> String {
 fn shown(sql: &str) -> String {
     let mut words = sql.split_whitespace().collect::<Vec<_>>().join(" ");
     if words.len() > limits::QUOTED_BYTES_MAX {
-        let end = (0..=limits::QUOTED_BYTES_MAX).rev().find(|end| words.is_char_boundary(*end));
+        let end = (0..=limits::QUOTED_BYTES_MAX)
+            .rev()
+            .find(|end| words.is_char_boundary(*end));
         words.truncate(end.unwrap_or(0));
         words.push('…');
     }
@@ -199,7 +205,12 @@ fn owned(value: ValueRef<'_>) -> Result<Value, Error> {
         ValueRef::Real(value) => Value::Real(value),
         ValueRef::Text(text) => match std::str::from_utf8(text) {
             Ok(text) => Value::Text(text.to_owned()),
-            Err(error) => return Err(Error::new(ErrorKind::Schema, format!("a column holds text that is none: {error}"))),
+            Err(error) => {
+                return Err(Error::new(
+                    ErrorKind::Schema,
+                    format!("a column holds text that is none: {error}"),
+                ));
+            }
         },
         ValueRef::Blob(bytes) => Value::Blob(bytes.to_owned()),
     })

@@ -36,7 +36,10 @@ impl Row<'_> {
         match <[Value; 1]>::try_from(self.values) {
             Ok([value]) => Ok(value),
             Err(values) => {
-                let why = format!("{} columns are not one value: read them as a tuple or struct", values.len());
+                let why = format!(
+                    "{} columns are not one value: read them as a tuple or struct",
+                    values.len()
+                );
                 Err(Refused::custom(why))
             }
         }
@@ -250,7 +253,13 @@ mod tests {
         let (names, values) = row();
         let error = read::<u64>(&names, values.clone()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Schema);
-        assert!(error.message().contains("`row`, `class`") && error.message().contains("tuple"), "{error}");
-        assert!(read::<(u8, Class)>(&names, values).is_err(), "none of its columns is left out in silence");
+        assert!(
+            error.message().contains("`row`, `class`") && error.message().contains("tuple"),
+            "{error}"
+        );
+        assert!(
+            read::<(u8, Class)>(&names, values).is_err(),
+            "none of its columns is left out in silence"
+        );
     }
 }

@@ -66,7 +66,9 @@ impl Given {
     fn value(self) -> Result<Value, Refused> {
         let byte = |part: &Self| match part {
             Self::Byte(byte) => Ok(*byte),
-            _ => Err(Refused::custom("a list fits no column, unless it is one of bytes: write it as JSON text")),
+            _ => Err(Refused::custom(
+                "a list fits no column, unless it is one of bytes: write it as JSON text",
+            )),
         };
         match self {
             Self::Column(value) => Ok(value),
@@ -105,7 +107,8 @@ fn column(value: Value) -> Result<Given, Refused> {
 
 fn integer(value: impl TryInto<i64>) -> Result<Given, Refused> {
     let value = value.try_into();
-    let value = value.map_err(|_| Refused::custom("an integer beyond 64 bits with sign fits no column: write it as text"))?;
+    let value =
+        value.map_err(|_| Refused::custom("an integer beyond 64 bits with sign fits no column: write it as text"))?;
     column(Value::Integer(value))
 }
 
