@@ -1,6 +1,11 @@
 //! SQL on tables of the program: one commit with its answer, and everything else closed.
 
-#![allow(clippy::unwrap_used, missing_docs, reason = "a test that fails is meant to panic")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a test that fails is meant to panic"
+)]
 
 mod world;
 

@@ -34,7 +34,7 @@ pub struct Append {
     pub(crate) idempotency: Option<String>,
     pub(crate) owner: Option<(String, u64)>,
     pub(crate) then: Then,
-    pub(crate) work: Option<Told>,
+    pub(crate) work: Option<Box<Told>>,
 }
 
 impl Append {
@@ -82,7 +82,7 @@ impl Append {
     /// the last of the batch. If it fails, nothing of the batch is written. Only a store with a file can.
     #[must_use]
     pub(crate) fn work(mut self, draft: Draft, payload: Payload) -> Self {
-        self.work = Some(Told { draft, payload });
+        self.work = Some(Box::new(Told { draft, payload }));
         self
     }
 
@@ -106,7 +106,8 @@ impl Append {
         }
         let epoch = self.owner.as_ref().map(|(_, epoch)| *epoch);
         let key = self.idempotency.as_deref();
-        let work = self.work.map(|Told { mut draft, payload }| {
+        let work = self.work.map(|told| {
+            let Told { mut draft, payload } = *told;
             let key = self.idempotency.clone();
             Work::new(move |tx| {
                 draft.payload = Some(payload(tx)?);

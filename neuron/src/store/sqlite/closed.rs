@@ -49,12 +49,19 @@ impl Closed {
             Reindex, Savepoint, Select, Transaction, Update,
         };
         match context.action {
-            Select | Recursive => Ok(()),
             Function { function_name } if function_name.eq_ignore_ascii_case("load_extension") => closed("extensions"),
-            Function { .. } => Ok(()),
-            Read { table_name, .. } | Delete { table_name } => open(table_name),
+            // A text index asks for `data_version`: whether somebody else has written.
+            Select
+            | Recursive
+            | Function { .. }
+            | Pragma {
+                pragma_name: "data_version",
+                pragma_value: None,
+            } => Ok(()),
             Insert { table_name } | Update { table_name, .. } if is_statistic(table_name) => closed("statistics"),
-            Insert { table_name } | Update { table_name, .. } => open(table_name),
+            Read { table_name, .. } | Insert { table_name } | Update { table_name, .. } | Delete { table_name } => {
+                open(table_name)
+            }
             CreateTable { table_name: name }
             | DropTable { table_name: name }
             | AlterTable { table_name: name, .. }
@@ -69,8 +76,8 @@ impl Closed {
             | DropIndex {
                 index_name: name,
                 table_name,
-            } => self.alters(&[name, table_name]),
-            CreateTrigger {
+            }
+            | CreateTrigger {
                 trigger_name: name,
                 table_name,
             }
@@ -78,11 +85,6 @@ impl Closed {
                 trigger_name: name,
                 table_name,
             } => self.alters(&[name, table_name]),
-            // A text index asks it whether somebody else has written.
-            Pragma {
-                pragma_name: "data_version",
-                pragma_value: None,
-            } => Ok(()),
             Pragma { pragma_name, .. } => closed(&format!("`PRAGMA {pragma_name}`")),
             Transaction { .. } | Savepoint { .. } => {
                 Err("the call itself begins and ends the transaction: return an error to take everything back".into())
@@ -139,7 +141,7 @@ impl Closed {
 
 fn closed(what: &str) -> Result<(), String> {
     Err(format!(
-        "{what} are closed to a transaction: it works on the tables of the program alone"
+        "closed to a transaction, which works on the tables of the program alone: {what}"
     ))
 }
 

@@ -109,7 +109,7 @@ impl Opened<'_> {
         if let Err(error) = bind(&mut statement, parameters)? {
             return Ok(Err(error.context(format!("`{}`", shown(sql)))));
         }
-        let names: Vec<String> = statement.column_names().into_iter().map(String::from).collect();
+        let names: Vec<String> = statement.column_names().map(String::from).collect();
         let before = self.connection.total_changes();
         let mut rows = statement.raw_query();
         while let Some(next) = rows.next()? {

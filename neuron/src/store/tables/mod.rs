@@ -35,7 +35,9 @@ pub struct Transaction<'a> {
 }
 
 /// Work of the program on its own tables, and the draft that tells of it.
-pub(crate) struct Work(Box<dyn FnOnce(&Transaction<'_>) -> Result<Prepared, Error> + Send>);
+pub(crate) struct Work(Run);
+
+type Run = Box<dyn FnOnce(&Transaction<'_>) -> Result<Prepared, Error> + Send>;
 
 impl Work {
     pub(crate) fn new(work: impl FnOnce(&Transaction<'_>) -> Result<Prepared, Error> + Send + 'static) -> Self {
@@ -69,6 +71,14 @@ impl<'a> Transaction<'a> {
 
     /// Runs one statement that gives no rows; how many rows it has inserted, updated or deleted itself.
     ///
+    /// ```
+    /// # use neuron::{Result, Transaction};
+    /// fn pay(tx: &Transaction<'_>, order: u64, cents: i64) -> Result<()> {
+    ///     let paid = tx.execute("UPDATE bill SET paid = paid + ?2 WHERE bill = ?1", (order, cents))?;
+    ///     if paid == 1 { Ok(()) } else { Err("there is no such bill".into()) }
+    /// }
+    /// ```
+    ///
     /// # Errors
     /// [`ErrorKind::Conflict`] for a constraint of a table that does not hold, [`ErrorKind::Denied`] for what is closed,
     /// [`ErrorKind::Misuse`] for SQL that SQLite does not take, parameters that do not fit it, a second statement, or a
@@ -84,6 +94,21 @@ impl<'a> Transaction<'a> {
 
     /// Runs one statement and gives its rows: as a struct or map by the names of the columns, as a tuple or list by their
     /// order, or as one value if there is one column.
+    ///
+    /// ```
+    /// # use neuron::{Result, Transaction};
+    /// #[derive(serde::Deserialize)]
+    /// struct Bill {
+    ///     bill: u64,
+    ///     paid: Option<i64>,
+    /// }
+    ///
+    /// fn open(tx: &Transaction<'_>) -> Result<Vec<u64>> {
+    ///     let bills: Vec<Bill> = tx.query("SELECT bill, paid FROM bill", ())?;
+    ///     let open = bills.into_iter().filter(|bill| bill.paid.is_none());
+    ///     Ok(open.map(|bill| bill.bill).collect())
+    /// }
+    /// ```
     ///
     /// # Errors
     /// As [`execute`](Self::execute); [`ErrorKind::Schema`] for a row that does not fit `T`, and [`ErrorKind::TooLarge`]
@@ -104,6 +129,14 @@ impl<'a> Transaction<'a> {
     }
 
     /// As [`query`](Self::query), for the first row alone; `None` if there is none.
+    ///
+    /// ```
+    /// # use neuron::{Result, Transaction};
+    /// fn owed(tx: &Transaction<'_>, bill: u64) -> Result<i64> {
+    ///     let owed = tx.query_one("SELECT total - paid FROM bill WHERE bill = ?1", bill)?;
+    ///     Ok(owed.unwrap_or(0))
+    /// }
+    /// ```
     ///
     /// # Errors
     /// As [`query`](Self::query).

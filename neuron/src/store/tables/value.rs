@@ -101,15 +101,11 @@ impl Parts {
     }
 }
 
-fn column(value: Value) -> Result<Given, Refused> {
-    Ok(Given::Column(value))
-}
-
 fn integer(value: impl TryInto<i64>) -> Result<Given, Refused> {
     let value = value.try_into();
     let value =
         value.map_err(|_| Refused::custom("an integer beyond 64 bits with sign fits no column: write it as text"))?;
-    column(Value::Integer(value))
+    Ok(Given::Column(Value::Integer(value)))
 }
 
 fn variant() -> Refused {
@@ -156,23 +152,23 @@ impl Serializer for Reader {
         if value.is_nan() {
             return Err(Refused::custom("NaN would become NULL: give an option"));
         }
-        column(Value::Real(value))
+        Ok(Given::Column(Value::Real(value)))
     }
 
     fn serialize_char(self, value: char) -> Result<Given, Refused> {
-        column(Value::Text(value.into()))
+        Ok(Given::Column(Value::Text(value.into())))
     }
 
     fn serialize_str(self, value: &str) -> Result<Given, Refused> {
-        column(Value::Text(value.to_owned()))
+        Ok(Given::Column(Value::Text(value.to_owned())))
     }
 
     fn serialize_bytes(self, value: &[u8]) -> Result<Given, Refused> {
-        column(Value::Blob(value.to_owned()))
+        Ok(Given::Column(Value::Blob(value.to_owned())))
     }
 
     fn serialize_none(self) -> Result<Given, Refused> {
-        column(Value::Null)
+        Ok(Given::Column(Value::Null))
     }
 
     fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Given, Refused> {
@@ -180,11 +176,11 @@ impl Serializer for Reader {
     }
 
     fn serialize_unit(self) -> Result<Given, Refused> {
-        column(Value::Null)
+        Ok(Given::Column(Value::Null))
     }
 
     fn serialize_unit_struct(self, _: &'static str) -> Result<Given, Refused> {
-        column(Value::Null)
+        Ok(Given::Column(Value::Null))
     }
 
     fn serialize_unit_variant(self, _: &'static str, _: u32, name: &'static str) -> Result<Given, Refused> {
