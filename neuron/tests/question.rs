@@ -256,7 +256,7 @@ async fn a_question_that_was_withdrawn_is_asked_again_by_the_next_attempt() {
         let cut = world.cut(cut);
         let people = async {
             late(&cut).await;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         let said = tokio::select! {
             biased;

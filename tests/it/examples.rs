@@ -18,7 +18,7 @@ fn promised(name: &str) -> Vec<String> {
 
 #[test]
 fn each_example_prints_what_it_says_and_leaves_a_sound_store() {
-    for name in ["agent", "parallel", "plan", "human", "saga", "long_loop"] {
+    for name in ["agent", "parallel", "plan", "human", "saga", "long_loop", "transaction"] {
         let promised = promised(name);
         assert!(!promised.is_empty(), "{name} says nothing");
         let folder = scratch();
