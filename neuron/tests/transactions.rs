@@ -11,7 +11,12 @@ mod world;
 
 use std::{
     path::PathBuf,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    thread,
+    time::Instant,
 };
 
 use neuron::{
@@ -462,6 +467,47 @@ async fn a_later_attempt_of_a_step_repeats_what_failed_and_nothing_that_was_comm
         (2, 3)
     );
     assert_eq!(file.asks("SELECT group_concat(n) = 'first,second,third' FROM tried"), 1);
+}
+
+static LET_GO: AtomicBool = AtomicBool::new(false);
+
+/// Tells that the body was dropped.
+struct Dropped;
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        LET_GO.store(true, SeqCst);
+    }
+}
+
+/// In its first attempt the transaction is under way until the body is dropped.
+#[step(retry(2, backoff = "1ms"), timeout = "20ms")]
+async fn hasty(cx: &Cx) -> Result<u32> {
+    let _dropped = Dropped;
+    let (attempt, began) = (cx.attempt(), Instant::now());
+    let tried = cx.transaction(move |tx| {
+        SEEN.note("hasty");
+        tx.execute("CREATE TABLE IF NOT EXISTS haste (attempt)", ())?;
+        tx.execute("INSERT INTO haste VALUES (?1)", attempt)?;
+        while !LET_GO.load(SeqCst) && began.elapsed() < limits::TRANSACTION_TIME_MAX {
+            thread::yield_now();
+        }
+        Ok(attempt)
+    });
+    Ok(tried.await?)
+}
+
+#[agent]
+async fn in_haste(cx: &Cx) -> Result<u32> {
+    Ok(hasty(cx).await?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_is_under_way_when_its_attempt_ends_is_the_answer_of_the_next() {
+    let file = File::new();
+    assert_eq!(file.run(in_haste).await.unwrap(), 1, "what the first has done");
+    assert_eq!((SEEN.starting("hasty"), file.count("step.attempted")), (1, 1));
+    assert_eq!(file.asks("SELECT count(*) FROM haste"), 1);
 }
 
 #[step(retry(5))]

@@ -1,4 +1,5 @@
 use std::{
+    future::ready,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -26,6 +27,8 @@ impl Cx {
     /// other work: it has [`TRANSACTION_TIME_MAX`](crate::limits::TRANSACTION_TIME_MAX). What it gives is at most
     /// [`INLINE_VALUE_BYTES_MAX`](crate::limits::INLINE_VALUE_BYTES_MAX) long. If it fails or panics, nothing of it stands.
     /// It is known by its place among the transactions of this body, not by what it does.
+    ///
+    /// Once begun it is not called off: whoever lets go of it, a timeout too, waits for its commit.
     ///
     /// In a step it holds for later attempts of the step. A failure that is not terminal does not: if the step is attempted
     /// again, `body` runs again.
@@ -99,7 +102,11 @@ fn transaction<T: Payload>(
     let start = move |mut hold| -> BoxFuture<'static, ()> {
         Box::pin(async move {
             let home = transacting.home.clone();
-            if let Ok(Err(error)) = held(&mut hold, transacting.run(body)).await {
+            if held(&mut hold, ready(())).await.is_err() {
+                return;
+            }
+            // Nobody calls it off once it is with the store: an attempt that was not told that it stands would do it again.
+            if let Err(error) = transacting.run(body).await {
                 stop(&home, error);
             }
         })

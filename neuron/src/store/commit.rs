@@ -213,8 +213,11 @@ impl<B: Backend + 'static> Committer<B> {
                 // Whoever leads looks at the queue again after letting go.
                 None => return,
             };
-            let idle = held(&self.queue).is_empty();
-            if lead == Lead::Task && held(&self.queue).takes_long() {
+            let (idle, takes_long) = {
+                let queue = held(&self.queue);
+                (queue.is_empty(), queue.takes_long())
+            };
+            if takes_long && lead == Lead::Task {
                 drop(guard);
                 return self.hand_over();
             }

@@ -28,6 +28,8 @@ use crate::{Error, ErrorKind, Result, envelope::Prepared, limits};
 /// itself, `()` for none. Numbers, text, `bool` (as 0 and 1), options, enums without fields (as their name) and lists of
 /// bytes fit a column; anything else is better written as JSON text.
 ///
+/// An error repeats the statement, cut to what fits a line, and never a parameter: what is not for the log is a parameter.
+///
 /// The tables of the engine are closed to it, and so are `PRAGMA`, `ATTACH`, `ANALYZE`, `REINDEX`, temporary tables and
 /// statements that begin or end transactions: [`ErrorKind::Denied`].
 pub struct Transaction<'a> {
