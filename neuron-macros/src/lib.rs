@@ -54,6 +54,7 @@ use proc_macro::TokenStream;
 /// | `owns("index.db")` | a resource it needs for itself; may be repeated |
 /// | `estimate(tokens = 2000, seconds = 30, tool_calls = 1)` | what it is expected to burn |
 /// | `retry(3)`, `retry(3, backoff = "200ms")` | after a plain failure: how many attempts in all, how long before the second, doubled each time (from 100 ms and spread, if not said) |
+/// | `retry(3, on = path)` | which plain failures are tried again: a `fn(&Error) -> bool`, asked after each attempt but the last; for the others the first one is final |
 /// | `timeout = "30s"` | how long one attempt may take (`ms`, `s`, `m`, `h`, `d`) |
 /// | `once` | it must not happen twice: if nobody knows whether it did, it waits for a ruling |
 /// | `resolve = path` | the step that finds out whether this one did happen, and with what output |
@@ -194,6 +195,7 @@ pub fn plan(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// | `kind("order.placed")` | only messages of this type; may be repeated |
 /// | `from = start`, `from = now` | where it begins when it is first served: with the first message of the log, or (if not said) with the first that comes later. One that exists goes on where it stands |
 /// | `retry(3)`, `retry(3, backoff = "2s")` | how often a message is handed out in all (5 times if not said), how long before the second time, doubled each time up to a minute (1 s, 5 s, 30 s, 2 min if not said) |
+/// | `retry(3, on = path)` | after which failures it is handed out again: a `fn(&Error) -> bool`; after the others it is parked at once (past its `timeout` it is handed out again, whatever this says) |
 /// | `timeout = "30s"` | how long one attempt may take; without it a handler may work as long as it likes |
 /// | `in_flight = 8` | how many messages are handled or wait to be tried again at once (64 if not said); 1 keeps their order |
 /// | `crate = path` | where the runtime is, if the manifest does not tell |

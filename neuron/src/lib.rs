@@ -185,7 +185,7 @@ pub use schema::{ArtifactRef, BodyContract, EnvelopeRef, ItemRef, RunRef, Schema
 pub use scope::{Burn, Content};
 pub use secret::Secret;
 pub use step::{Call, Cx, Question, Update, Updates, Wait, Within, test};
-pub use store::{Append, Expectation};
+pub use store::{Append, Expectation, Transaction};
 pub use topic::{Contract, Pattern, Topic};
 /// What [`Cx::uuid`] gives; the type of the crate `uuid`.
 pub use uuid::Uuid;

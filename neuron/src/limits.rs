@@ -165,6 +165,10 @@ pub const FILTER_BYTES_MAX: usize = 64 << 10;
 pub const STARTS_WITHOUT_END_MAX: u32 = 3;
 /// How long a step that is cancelled, and has asked to be told, may clean up; then it is dropped.
 pub const CANCEL_GRACE: Duration = Duration::from_secs(5);
+/// How long a transaction on the tables of the program may take: nobody else writes to the store meanwhile.
+pub const TRANSACTION_TIME_MAX: Duration = Duration::from_secs(1);
+/// Rows that one query of a transaction gives.
+pub const TRANSACTION_ROWS_MAX: usize = 100_000;
 /// Bytes of a question to a person; what is longer is read as an artifact.
 pub const QUESTION_BYTES_MAX: usize = 4 << 10;
 /// A hung owner is taken over after three polls of a third of this.

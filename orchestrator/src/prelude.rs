@@ -2,7 +2,7 @@
 
 pub use neuron::{
     ArtifactRef, Burn, Cx, Envelope, EnvelopeRef, Error, ErrorKind, Event, Filter, Millis, Node, Plan, Result, RunId,
-    Secret, Terminal, TokenId, agent, on, plan, step, store::Durability,
+    Secret, Terminal, TokenId, Transaction, agent, on, plan, step, store::Durability,
 };
 
 /// ```

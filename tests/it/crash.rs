@@ -5,6 +5,7 @@ mod edits;
 mod handler;
 mod large;
 mod matrix;
+mod till;
 
 use std::{
     collections::BTreeMap,

@@ -6,7 +6,7 @@ use neuron::store::{Access, Options, Sqlite, verify};
 use neuron_workspace::{Process, example, scratch};
 
 /// In reading order, after `seed`, which has tests of its own.
-const EXAMPLES: [&str; 9] = [
+const EXAMPLES: [&str; 10] = [
     "correct",
     "fold",
     "agent",
@@ -15,6 +15,7 @@ const EXAMPLES: [&str; 9] = [
     "human",
     "saga",
     "long_loop",
+    "transaction",
     "test_your_agent",
 ];
 

@@ -172,6 +172,8 @@ fn the_catalogue_names_every_field_of_every_payload() {
         step::WaitAbandoned,
         step::EmitCompleted,
         step::EmitFailed,
+        step::TransactionCommitted,
+        step::TransactionFailed,
         step::ThreadStarted,
         step::ThreadCompleted,
         step::ThreadFailed,

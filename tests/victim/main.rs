@@ -18,6 +18,7 @@ mod clerk;
 mod marks;
 mod porter;
 mod post;
+mod till;
 mod workshop;
 
 use std::{env, sync::Arc};
@@ -52,8 +53,13 @@ fn crash(args: &[String]) -> Option<Arc<dyn Fault>> {
     Some(Crash::at(point, commit.parse().ok()?))
 }
 
+/// The run of this process.
+fn run_id() -> String {
+    env::var("RUN").unwrap_or_else(|_| "r".into())
+}
+
 async fn tell<T: Payload + std::fmt::Debug>(run: orchestrator::Run<T>) {
-    match run.id("r").await {
+    match run.id(run_id()).await {
         Ok(output) => println!("result: {output:?}"),
         Err(error) => println!("error: {:?} {error}", error.kind()),
     }
@@ -82,6 +88,7 @@ async fn main() -> Result<()> {
         "workshop" => tell(neuron.run(workshop::workshop, vec![3, 5, 8])).await,
         "clerk" => tell(neuron.run(clerk::office, ())).await,
         "porter" => tell(neuron.run(porter::station, porter::luggage())).await,
+        "till" => tell(neuron.run(till::shop, (run_id(), till::customers()))).await,
         "post" => match post::office(neuron.clone()).await {
             Ok(parked) => println!("result: {parked}"),
             Err(error) => println!("error: {error}"),

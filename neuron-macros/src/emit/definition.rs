@@ -142,10 +142,7 @@ fn options(model: &Definition) -> TokenStream {
         let (tokens, seconds, tool_calls) = (estimate.tokens, estimate.seconds, estimate.tool_calls);
         quote!(.estimate(#tokens, #seconds, #tool_calls))
     });
-    let retry = retry.as_ref().map(|retry| {
-        let (max, backoff_ms) = (retry.max, retry.backoff_ms);
-        quote!(.retry(#max, #backoff_ms))
-    });
+    let retry = retry.as_ref().map(parts::retry);
     let timeout = timeout_ms.map(|timeout_ms| quote!(.timeout_ms(#timeout_ms)));
     let once = once.then(|| quote!(.once()));
     let share = share.then(|| quote!(.share()));

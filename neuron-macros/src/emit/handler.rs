@@ -78,10 +78,7 @@ fn options(options: &Options) -> TokenStream {
     let kinds = &options.kinds;
     let kinds = (!kinds.is_empty()).then(|| quote!(.kinds(&[#(#kinds),*])));
     let from = (options.from == From::Start).then(|| quote!(.from_start()));
-    let retry = options.retry.as_ref().map(|retry| {
-        let (max, backoff_ms) = (retry.max, retry.backoff_ms);
-        quote!(.retry(#max, #backoff_ms))
-    });
+    let retry = options.retry.as_ref().map(parts::retry);
     let timeout = options.timeout_ms.map(|timeout_ms| quote!(.timeout_ms(#timeout_ms)));
     let in_flight = options.in_flight.map(|count| quote!(.in_flight(#count)));
     quote!(#kinds #from #retry #timeout #in_flight)

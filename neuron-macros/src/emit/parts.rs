@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{Attribute, LitStr, Path, spanned::Spanned};
 
-use crate::lower::{Doc, Output, Parameter};
+use crate::lower::{Doc, Output, Parameter, Retry};
 
 /// A doc comment as an expression of type `&'static str`.
 pub(super) fn doc(doc: &Doc) -> TokenStream {
@@ -20,6 +20,13 @@ pub(super) fn doc(doc: &Doc) -> TokenStream {
 /// The former names, as the method that takes them; nothing if there are none.
 pub(super) fn was(was: &[LitStr]) -> Option<TokenStream> {
     (!was.is_empty()).then(|| quote!(.was(&[#(#was),*])))
+}
+
+/// How often a failure is tried again, and which, as the methods that take it.
+pub(super) fn retry(retry: &Retry) -> TokenStream {
+    let (max, backoff_ms) = (retry.max, retry.backoff_ms);
+    let on = retry.on.as_ref().map(|on| quote!(.retry_on(#on)));
+    quote!(.retry(#max, #backoff_ms) #on)
 }
 
 /// The parameters as an expression of type `&'static [Param]`.

@@ -21,7 +21,7 @@ use crate::{
 };
 pub(crate) use doc::Doc;
 pub(crate) use kind::Kind;
-pub(crate) use model::{Definition, From, Handler, Options, Outline, Output, Parameter};
+pub(crate) use model::{Definition, From, Handler, Options, Outline, Output, Parameter, Retry};
 pub(crate) use unrecorded::Unrecorded;
 
 /// A definition from its attribute and function; `None` if what is wrong leaves nothing that could be called.

@@ -135,4 +135,6 @@ pub(crate) struct Retry {
     pub(crate) max: u32,
     /// 0 where none was written: the runtime has its own.
     pub(crate) backoff_ms: u64,
+    /// The function that says which failures are.
+    pub(crate) on: Option<Path>,
 }

@@ -55,7 +55,8 @@ pub(super) fn ignore(kind: Kind, parameters: &mut [Parameter], ignored: &[Ident]
 
 /// A function named by an option is looked up where the parameters can be seen, and they would hide it.
 pub(super) fn refuse_shadowed(parameters: &[Parameter], options: &Options, errors: &mut Errors) {
-    for path in options.plan.iter().chain(&options.resolve) {
+    let judge = options.retry.as_ref().and_then(|retry| retry.on.as_ref());
+    for path in options.plan.iter().chain(&options.resolve).chain(judge) {
         let hidden = path
             .get_ident()
             .filter(|ident| parameters.iter().any(|parameter| parameter.ident == **ident));

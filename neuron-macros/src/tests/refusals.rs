@@ -454,7 +454,8 @@ fn an_option_that_is_given_twice_is_refused() {
 #[test]
 fn an_option_in_a_wrong_form_is_refused_with_the_right_one() {
     let uses = "`uses` is written `uses(\"net\")` or `uses(\"gpu\", 2)`";
-    let retry = "`retry` is written `retry(3)` or `retry(3, backoff = \"200ms\")`";
+    let retry = "`retry` is written `retry(3)` or `retry(3, backoff = \"200ms\", on = path::of::a_function)`, of which both \
+                 names may be left out";
     let estimate =
         "`estimate` is written `estimate(tokens = 2000, seconds = 30, tool_calls = 1)`, each of them optional";
     let ignore = "`ignore` is written `ignore(parameter)`";
@@ -477,6 +478,17 @@ fn an_option_in_a_wrong_form_is_refused_with_the_right_one() {
         ("retry(3, \"200ms\")", retry),
         ("retry(3, wait = \"200ms\")", retry),
         ("retry(3, backoff = 200)", retry),
+        ("retry(3, is_worth_it)", retry),
+        ("retry(on = is_worth_it)", retry),
+        ("retry(on = is_worth_it, 3)", retry),
+        ("retry(3, on = \"is_worth_it\")", retry),
+        ("retry(3, on = |error| true)", retry),
+        ("retry(3, on = is_worth_it())", retry),
+        ("retry(3, on = one, on = other)", "`on` is given twice"),
+        (
+            "retry(3, backoff = \"1s\", backoff = \"2s\")",
+            "`backoff` is given twice",
+        ),
         ("timeout", "`timeout` is written `timeout = \"30s\"`"),
         ("timeout = 30", "`timeout` is written `timeout = \"30s\"`"),
         ("timeout(\"30s\")", "`timeout` is written `timeout = \"30s\"`"),
@@ -541,6 +553,10 @@ fn a_value_that_makes_no_sense_is_refused() {
         (
             "ignore(cx)",
             "`ignore` names a parameter of the step, and `cx` is none".to_owned(),
+        ),
+        (
+            "retry(3, on = url)",
+            "a parameter is called `url` too and hides the function; write `self::url`".to_owned(),
         ),
         (
             "resolve = url",

@@ -61,6 +61,13 @@ pub(super) const SAMPLES: &[Sample] = &[
         async fn fetch(cx: &Cx, url: Url) -> Result<Page> { get(url).await }",
     ),
     sample(
+        "a_step_that_is_retried_on_some_failures",
+        "step",
+        "retry(4, on = failures::passes)",
+        "
+        async fn fetch(cx: &Cx, url: Url) -> Result<Page> { get(url).await }",
+    ),
+    sample(
         "a_step_with_an_estimate_in_part",
         "step",
         "estimate(seconds = 30)",
@@ -228,7 +235,7 @@ pub(super) const SAMPLES: &[Sample] = &[
     sample(
         "a_handler_with_all_options",
         "on",
-        r#""/input/**", name = "biller", kind("order"), kind("order.again"), from = start, retry(3, backoff = "200ms"),
+        r#""/input/**", name = "biller", kind("order"), kind("order.again"), from = start, retry(3, on = passes, backoff = "200ms"),
         timeout = "5m", in_flight = 8"#,
         "
         #[cfg(feature = \"bills\")]

@@ -13,7 +13,7 @@ use crate::{
     envelope::Reserved,
     ledger::{Found, From, Wanted},
     schema::Upcasters,
-    scope::{Burn, Committed, Content, Given, Journal, Record, Ruling, Said, Sought, Then, ThenSaid, panicked},
+    scope::{Burn, Committed, Content, Given, Journal, Record, Ruling, Said, Sought, Then, ThenSaid, Work, panicked},
     token::{Control, Orders},
     vocabulary::{
         Message as _,
@@ -346,6 +346,10 @@ impl Journal for LedgerJournal {
 
     fn emit(&self, said: Said, answer: Record, then: ThenSaid) -> BoxFuture<'static, Result<Result<(), Error>, Error>> {
         Box::pin(self.0.clone().say(said, answer, then))
+    }
+
+    fn transact(&self, work: Work, answer: Record, then: Then) -> BoxFuture<'static, Result<Result<(), Error>, Error>> {
+        Box::pin(self.0.clone().transact(work, answer, then))
     }
 
     fn wait(

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use super::journal::Inner;
 use crate::{
-    Append, EnvelopeRef, Error, Result,
-    scope::{Committed, Record, Said, ThenSaid, is_refusal},
+    Append, EnvelopeRef, Error, ErrorKind, Result,
+    scope::{Committed, Record, Said, Then, ThenSaid, Work, is_refusal},
 };
 
 impl Inner {
@@ -41,6 +41,33 @@ impl Inner {
         match self.ledger.append(append).await {
             Ok(_) => Ok(Ok(())),
             Err(error) if is_refusal(&error) => Ok(Err(error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Runs work on the tables of the program and appends the answer that tells of it, in one commit.
+    pub(super) async fn transact(
+        self: Arc<Self>,
+        work: Work,
+        answer: Record,
+        then: Then,
+    ) -> Result<Result<(), Error>, Error> {
+        self.nothing_lost()?;
+        let (name, epoch) = &self.place.owner;
+        let append = Append::default()
+            .owner(name, *epoch)
+            .work(self.draft(answer, None)?, work);
+        let append = append.then(move |outcome| {
+            if let Ok([answer]) = outcome.as_deref() {
+                then(Committed {
+                    pos: answer.pos,
+                    at: answer.at,
+                });
+            }
+        });
+        match self.ledger.append(append).await {
+            Ok(_) => Ok(Ok(())),
+            Err(error) if is_refusal(&error) || error.kind() == ErrorKind::Timeout => Ok(Err(error)),
             Err(error) => Err(error),
         }
     }

@@ -1,4 +1,4 @@
-use std::{borrow::Cow, collections::BTreeMap};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Value, value::RawValue};
@@ -41,7 +41,7 @@ pub enum Keep {
 }
 
 /// Arguments in the three forms that the engine needs.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Encoded {
     /// On the log: secrets hidden, sets in order.
     pub recorded: Json,
@@ -49,6 +49,13 @@ pub struct Encoded {
     pub revealed: Json,
     /// In the hash: as recorded, without ignored parameters.
     pub identity: Json,
+}
+
+impl fmt::Debug for Encoded {
+    /// As it stands on the log: what is printed may end up in a trace.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Encoded").field(&self.recorded).finish()
+    }
 }
 
 /// Encodes the arguments of one call.

@@ -1,4 +1,8 @@
-use std::{any::TypeId, sync::Arc};
+use std::{
+    any::TypeId,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use futures::future::BoxFuture;
 
@@ -6,7 +10,7 @@ use super::Ran;
 use crate::{
     Error, Json, Result,
     plan::{Input, Outline, Row, Written},
-    scope::Scope,
+    scope::{Scope, panicked},
     vocabulary::orchestration::{Claims, Expected},
 };
 
@@ -38,6 +42,8 @@ pub struct Meta {
     pub attempts: u32,
     /// Wait before the second attempt in milliseconds, which doubles from one attempt to the next; 0 for the engine's own.
     pub backoff_ms: u64,
+    /// Which failures are tried again, of those that are not terminal; all, if nobody says.
+    pub retry_on: Option<RetryOn>,
     /// The longest an attempt may take, in milliseconds.
     pub timeout_ms: Option<u64>,
     /// Whether it must never happen twice.
@@ -48,6 +54,26 @@ pub struct Meta {
     pub resolve: Option<Resolver>,
     /// Writes the plan that an agent declares.
     pub outline: Option<Outliner>,
+}
+
+/// Says whether another attempt is worth making after this failure.
+pub type RetryOn = fn(&Error) -> bool;
+
+/// A failure as `retry_on` judges it: terminal, if nothing is to be tried again.
+pub(crate) fn judged(retry_on: Option<RetryOn>, error: Error) -> Error {
+    let Some(retry_on) = retry_on.filter(|_| !error.is_terminal()) else {
+        return error;
+    };
+    match catch_unwind(AssertUnwindSafe(|| retry_on(&error))) {
+        Ok(true) => error,
+        Ok(false) => error.settled(),
+        Err(panic) => {
+            let panic = panicked(panic.as_ref());
+            error
+                .settled()
+                .context(format!("the function that says whether it is tried again {panic}"))
+        }
+    }
 }
 
 /// Writes an agent's plan for the given inputs; `None` while it reads a value that is still to come.
@@ -123,6 +149,7 @@ impl Meta {
             estimate: None,
             attempts: 1,
             backoff_ms: 0,
+            retry_on: None,
             timeout_ms: None,
             once: false,
             share: false,
@@ -184,6 +211,25 @@ impl Meta {
         Self {
             attempts: if max == 0 { 1 } else { max },
             backoff_ms,
+            ..self
+        }
+    }
+
+    /// Only after failures of which this is true is another attempt made, and never after a terminal one. It is asked once
+    /// for each attempt but the last, and not by a replay. If it panics, that was the last.
+    ///
+    /// ```
+    /// # use neuron::{Error, ErrorKind, def::Meta};
+    /// fn passes(error: &Error) -> bool {
+    ///     error.kind() == ErrorKind::Timeout
+    /// }
+    /// let fetch = Meta::new("step", "fetch", "", "pages.rs", 1, &[]).retry(3, 0).retry_on(passes);
+    /// assert!(fetch.retry_on.is_some());
+    /// ```
+    #[must_use]
+    pub const fn retry_on(self, retry_on: RetryOn) -> Self {
+        Self {
+            retry_on: Some(retry_on),
             ..self
         }
     }

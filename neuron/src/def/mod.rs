@@ -17,9 +17,10 @@ pub use context::Context;
 pub use definition::{Agent, Def, Orchestrator, Step, encode, form_of, kind};
 pub use entry::{Entry, present};
 pub use form::{Form, schema_ref};
-pub use meta::{Meta, Outliner, Param, Resolver, Run};
+pub use meta::{Meta, Outliner, Param, Resolver, RetryOn, Run};
 pub use payload::{Body, Outcome, Payload, Ran, body};
 pub use registry::Registry;
 
+pub(crate) use meta::judged;
 pub(crate) use payload::recorded;
 pub(crate) use sets::in_order;

@@ -231,7 +231,7 @@ impl Ledger {
         let passed = append.drafts.into_iter().map(|draft| self.0.pipeline.run(draft));
         append.drafts = passed.collect::<Result<_, _>>()?;
         let mut schemas = Vec::new();
-        for draft in &append.drafts {
+        for draft in append.known() {
             self.check_topic(draft)?;
             self.0.registry.check(&*self.0.store, draft, &mut schemas)?;
             if draft.kind == INJECTED {

@@ -7,7 +7,7 @@ use super::event::{Event, Occurrence};
 use crate::{
     Append, ConsumerId, Envelope, Error, ErrorKind, Kind, Pattern, Result,
     consumer::Builder,
-    def::{Body, recorded},
+    def::{Body, RetryOn, judged, recorded},
     ledger::From,
     limits,
     ownership::Ownership,
@@ -99,6 +99,8 @@ pub struct OnMeta {
     /// How often a message is handed out, and the wait before the second time in milliseconds, which doubles from one to
     /// the next; 0 for the waits of a consumer that names none.
     pub retry: Option<(u32, u64)>,
+    /// After which failures a message is handed out again, of those that are not terminal; all, if nobody says.
+    pub retry_on: Option<RetryOn>,
     /// The longest an attempt may take, in milliseconds.
     pub timeout_ms: Option<u64>,
     /// Messages in flight together.
@@ -123,6 +125,7 @@ impl OnMeta {
             kinds: &[],
             from_start: false,
             retry: None,
+            retry_on: None,
             timeout_ms: None,
             in_flight: None,
         }
@@ -149,6 +152,15 @@ impl OnMeta {
     pub const fn retry(self, max: u32, backoff_ms: u64) -> Self {
         Self {
             retry: Some((max, backoff_ms)),
+            ..self
+        }
+    }
+
+    /// Only after failures of which this is true is a message handed out again; after the others it is parked.
+    #[must_use]
+    pub const fn retry_on(self, retry_on: RetryOn) -> Self {
+        Self {
+            retry_on: Some(retry_on),
             ..self
         }
     }
@@ -268,7 +280,8 @@ async fn run<H: On>(event: &Event) -> Result<Option<Append>, Error> {
     let body = H::body(H::Event::of(event), payload);
     let ended = AssertUnwindSafe(body).catch_unwind().await;
     let ended = ended.unwrap_or_else(|panic| Err(panicked(&*panic).retryable().into()));
-    recorded(ended).map(Effect::into_append)
+    let ended = recorded(ended).map(Effect::into_append);
+    ended.map_err(|error| judged(H::META.retry_on, error))
 }
 
 /// The waits of a schedule that doubles; the last one repeats.

@@ -1,3 +1,5 @@
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -20,7 +22,7 @@ pub enum Input {
 }
 
 /// A value given when the plan was written. Secrets in it are used and not declared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Given {
     recorded: Json,
     revealed: Json,
@@ -51,6 +53,13 @@ impl Given {
     /// As it is used: secrets as they are.
     pub fn revealed(&self) -> &Json {
         &self.revealed
+    }
+}
+
+impl fmt::Debug for Given {
+    /// As it is declared: what is printed may end up in a trace.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Given").field(&self.recorded).finish()
     }
 }
 

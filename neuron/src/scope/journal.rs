@@ -5,9 +5,10 @@ use futures::future::{self, BoxFuture};
 use super::Content;
 use crate::{
     Artifact, Cause, Digest, Draft, Envelope, EnvelopeRef, Error, ErrorKind, Expectation, Json, Millis, Result,
-    SchemaRef, SchemaUse,
+    SchemaRef, SchemaUse, Transaction,
     ledger::{Found, Wanted},
     limits, schema,
+    store::tables::no_tables,
     vocabulary::{Message, step::StepProgressed},
 };
 
@@ -53,6 +54,13 @@ pub trait Journal: Send + Sync + fmt::Debug + 'static {
         Box::pin(future::ready(Ok(Err(refused))))
     }
 
+    /// Runs work on the tables of the program, and appends the record with the payload that it gives, in one commit. The
+    /// inner error is about the work, and nothing was written; the outer one is the log's. A log without tables refuses.
+    fn transact(&self, work: Work, answer: Record, then: Then) -> BoxFuture<'static, Result<Result<(), Error>, Error>> {
+        drop((work, answer, then));
+        Box::pin(future::ready(Ok(Err(no_tables()))))
+    }
+
     /// Waits for an envelope until `timer` ends; `None` is that none had come by then. The inner error says why none can
     /// come, the outer one is the log's. A log without topics refuses.
     fn wait(
@@ -94,6 +102,9 @@ pub trait Journal: Send + Sync + fmt::Debug + 'static {
 
 /// Told the place of a record once it is durable.
 pub type Then = Box<dyn FnOnce(Committed) + Send>;
+
+/// Work of a body on the tables of the program: the payload of its record.
+pub type Work = Box<dyn FnOnce(&Transaction<'_>) -> Result<Json, Error> + Send>;
 
 /// What a body says on a topic of the program's own.
 #[derive(Clone, Debug)]

@@ -40,7 +40,7 @@ pub use drive::{contain, drive};
 pub use gate::Start;
 pub(crate) use incarnation::{INCARNATION, Incarnation, Onward};
 pub use inside::{inside, panicked};
-pub use journal::{Burn, Committed, Given, Journal, Record, Ruling, Said, Sought, Then, ThenSaid};
+pub use journal::{Burn, Committed, Given, Journal, Record, Ruling, Said, Sought, Then, ThenSaid, Work};
 pub(crate) use journal::{by_size, is_refusal};
 pub(crate) use known::Known;
 pub use known::Past;

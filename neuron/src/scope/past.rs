@@ -18,7 +18,8 @@ use crate::{
         step::{
             AgentContinued, EmitCompleted, EmitFailed, PackageCompleted, PackageFailed, ReplayOnceChanged,
             StepAbandoned, StepArtifact, StepAttempted, StepCompleted, StepDoubted, StepFailed, StepStarted,
-            ThreadCompleted, ThreadFailed, TimerFired, TimerStarted, WaitAbandoned, WaitEnded, WaitStarted,
+            ThreadCompleted, ThreadFailed, TimerFired, TimerStarted, TransactionCommitted, TransactionFailed,
+            WaitAbandoned, WaitEnded, WaitStarted,
         },
     },
 };
@@ -210,6 +211,15 @@ impl History {
             }
             EmitFailed::TYPE => {
                 let word: EmitFailed = payload.decode()?;
+                self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Err(word.error)));
+            }
+            TransactionCommitted::TYPE => {
+                let word: TransactionCommitted = payload.decode()?;
+                let answer = Answer::new(place, Ok(word.output));
+                self.answer(&word.scope, &word.key, &word.name, answer);
+            }
+            TransactionFailed::TYPE => {
+                let word: TransactionFailed = payload.decode()?;
                 self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Err(word.error)));
             }
             WaitEnded::TYPE => {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Millis, Result,
-    def::{Encoded, Entry, Ran},
+    def::{Encoded, Entry, Ran, judged},
     limits,
     scope::{Ask, Birth, Burn, Committed, Entering, Fresh, Manner, Past, Record, Scope, Then, by_size, contain},
     vocabulary::{
@@ -265,7 +265,9 @@ impl Execution {
                 Found::NotDone => {}
             }
         }
-        if error.is_terminal() || self.attempt >= meta.attempts {
+        let is_last = self.attempt >= meta.attempts;
+        let error = if is_last { error } else { judged(meta.retry_on, error) };
+        if error.is_terminal() || is_last {
             return self.fail(error, None).await;
         }
         let wait = error

@@ -15,6 +15,7 @@ mod halt;
 mod onward;
 mod question;
 mod together;
+mod transaction;
 mod update;
 mod wait;
 

@@ -1,7 +1,8 @@
 use std::{fmt, sync::Arc};
 
+use super::tables::{Transaction, Work};
 use crate::{
-    Cause, Deferred, Draft, Error, ErrorKind, Millis, Parent, Receipt, Result, Schema, Topic,
+    Cause, Deferred, Draft, Error, ErrorKind, Json, Millis, Parent, Receipt, Result, Schema, Topic,
     envelope::{Prepared, bounded},
     limits,
 };
@@ -33,6 +34,7 @@ pub struct Append {
     pub(crate) idempotency: Option<String>,
     pub(crate) owner: Option<(String, u64)>,
     pub(crate) then: Then,
+    pub(crate) work: Option<Box<Told>>,
 }
 
 impl Append {
@@ -76,9 +78,22 @@ impl Append {
         self
     }
 
+    /// Runs work of the program on its own tables in the commit, and appends this draft with the payload that it gives as
+    /// the last of the batch. If it fails, nothing of the batch is written. Only a store with a file can.
+    #[must_use]
+    pub(crate) fn work(mut self, draft: Draft, payload: Payload) -> Self {
+        self.work = Some(Box::new(Told { draft, payload }));
+        self
+    }
+
+    /// The drafts that are known before the commit, to be held to what the ledger knows of their topics and schemas.
+    pub(crate) fn known(&self) -> impl Iterator<Item = &Draft> {
+        self.drafts.iter().chain(self.work.iter().map(|told| &told.draft))
+    }
+
     /// Brings the batch into the form the writer takes.
     pub(crate) fn prepare(self, schemas: Vec<Arc<Schema>>, now: Millis) -> Result<Batch, Error> {
-        let (count, max) = (self.drafts.len(), limits::BATCH_MAX);
+        let (count, max) = (self.known().count(), limits::BATCH_MAX);
         if count == 0 {
             return Err(Error::new(
                 ErrorKind::Malformed,
@@ -91,6 +106,14 @@ impl Append {
         }
         let epoch = self.owner.as_ref().map(|(_, epoch)| *epoch);
         let key = self.idempotency.as_deref();
+        let work = self.work.map(|told| {
+            let Told { mut draft, payload } = *told;
+            let key = self.idempotency.clone();
+            Work::new(move |tx| {
+                draft.payload = Some(payload(tx)?);
+                Prepared::new(draft, key.as_deref(), epoch, now)
+            })
+        });
         let drafts = self
             .drafts
             .into_iter()
@@ -102,7 +125,23 @@ impl Append {
             owner: self.owner,
             schemas,
             then: self.then,
+            work,
         })
+    }
+}
+
+/// Gives the payload of a draft from what it does on the tables of the program.
+pub(crate) type Payload = Box<dyn FnOnce(&Transaction<'_>) -> Result<Json, Error> + Send>;
+
+/// A draft whose payload is what work of the program gives.
+pub(crate) struct Told {
+    draft: Draft,
+    payload: Payload,
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Told").field(&self.draft).finish()
     }
 }
 
@@ -126,6 +165,7 @@ pub struct Batch {
     pub(crate) owner: Option<(String, u64)>,
     pub(crate) schemas: Vec<Arc<Schema>>,
     pub(crate) then: Then,
+    pub(crate) work: Option<Work>,
 }
 
 impl Batch {

@@ -213,7 +213,14 @@ impl<B: Backend + 'static> Committer<B> {
                 // Whoever leads looks at the queue again after letting go.
                 None => return,
             };
-            let idle = held(&self.queue).is_empty();
+            let (idle, takes_long) = {
+                let queue = held(&self.queue);
+                (queue.is_empty(), queue.takes_long())
+            };
+            if takes_long && lead == Lead::Task {
+                drop(guard);
+                return self.hand_over();
+            }
             if !idle {
                 let Some(backend) = guard.as_mut() else {
                     drop(guard);
@@ -263,9 +270,9 @@ impl<B: Backend + 'static> Committer<B> {
             .met(group.iter().filter(|waiting| waiting.is_awaited()).count());
         let mut rows: Vec<Arc<Row>> = Vec::new();
         let mut outcomes: Vec<(Waiting, Outcome)> = Vec::with_capacity(group.len());
-        for waiting in group {
+        for mut waiting in group {
             let unheard = held(&self.queue).refusal(&waiting);
-            let sealed = unheard.map_or_else(|| seal::batch(backend, &waiting.batch, self.clock.now()), Err);
+            let sealed = unheard.map_or_else(|| seal::batch(backend, &mut waiting.batch, self.clock.now()), Err);
             let outcome = sealed.map(|sealed| {
                 rows.extend(sealed.rows);
                 sealed.receipts

@@ -25,6 +25,7 @@ mod seal;
 mod snapshot;
 pub(crate) mod sqlite;
 mod standby;
+pub(crate) mod tables;
 pub mod verify;
 mod wal;
 
@@ -50,6 +51,7 @@ pub use row::{Page, Range, Row, Select};
 pub(crate) use seal::INJECTED;
 pub use snapshot::Snapshot;
 pub use sqlite::{Access, Durability, Options, Sqlite};
+pub use tables::Transaction;
 pub use wal::Wal;
 
 use crate::{

@@ -82,16 +82,26 @@ impl Queue {
         self.waiting.is_empty()
     }
 
+    /// Whether what is committed next runs work of the program, which a task must not wait for.
+    pub(super) fn takes_long(&self) -> bool {
+        self.waiting.front().is_some_and(|next| next.batch.work.is_some())
+    }
+
     /// What one commit takes along.
     pub(super) fn take_group(&mut self) -> Vec<Waiting> {
         let mut envelopes = 0;
         let mut group = Vec::new();
         while let Some(next) = self.waiting.front() {
             envelopes += next.batch.drafts.len();
-            if envelopes > limits::GROUP_MAX && !group.is_empty() {
+            // What undoes the whole transaction if it fails has one of its own.
+            let alone = next.batch.work.is_some();
+            if (envelopes > limits::GROUP_MAX || alone) && !group.is_empty() {
                 break;
             }
             group.extend(self.waiting.pop_front());
+            if alone {
+                break;
+            }
         }
         self.unflushed &= !self.waiting.is_empty();
         group

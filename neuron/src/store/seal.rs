@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Batch, Expectation, Receipt, Row};
+use super::{
+    Batch, Expectation, Receipt, Row,
+    tables::{Work, no_tables},
+};
 use crate::{
     Cause, Digest, Envelope, EnvelopeRef, Error, ErrorKind, Millis, Parent, Result, Schema, Topic,
     envelope::{Kind, Prepared, RecordedBatch},
@@ -24,6 +27,11 @@ pub(crate) trait Transaction {
     fn batch(&mut self, key: &str) -> Result<Option<Vec<Envelope>>, Error>;
     /// Registers a schema; one that is there already stays.
     fn register(&mut self, schema: &Schema) -> Result<(), Error>;
+    /// Runs work of the program on its own tables. If it fails, the transaction must be rolled back.
+    fn work(&mut self, work: Work) -> Result<Prepared, Error> {
+        drop(work);
+        Err(no_tables())
+    }
     /// Writes a row.
     fn insert(&mut self, row: &Row) -> Result<(), Error>;
 }
@@ -38,7 +46,9 @@ pub(crate) struct Sealed {
 }
 
 /// Checks a batch and writes it, or refuses it and writes nothing.
-pub(crate) fn batch(txn: &mut dyn Transaction, batch: &Batch, now: Millis) -> Result<Sealed, Error> {
+///
+/// One with work of the program may be refused after that has written: the transaction must then be rolled back.
+pub(crate) fn batch(txn: &mut dyn Transaction, batch: &mut Batch, now: Millis) -> Result<Sealed, Error> {
     if let Some(key) = &batch.idempotency
         && let Some(stored) = txn.batch(key)?
     {
@@ -48,6 +58,9 @@ pub(crate) fn batch(txn: &mut dyn Transaction, batch: &Batch, now: Millis) -> Re
         });
     }
     check(txn, batch)?;
+    if let Some(work) = batch.work.take() {
+        batch.drafts.push(txn.work(work)?);
+    }
     let rows = rows(txn, batch, now)?;
     for schema in &batch.schemas {
         txn.register(schema)?;

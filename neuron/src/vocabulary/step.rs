@@ -21,6 +21,8 @@ messages! {
     TimerFired "timer.fired";
     EmitCompleted "emit.completed";
     EmitFailed "emit.failed";
+    TransactionCommitted "transaction.committed";
+    TransactionFailed "transaction.failed";
     WaitStarted "wait.started";
     WaitEnded "wait.ended";
     WaitAbandoned "wait.abandoned";
@@ -131,6 +133,18 @@ words! {
     EmitCompleted {}
     /// The answer of a body whose envelope was refused. Nothing was said.
     EmitFailed {
+        /// Why.
+        #[schemars(with = "Json")]
+        error: Error,
+    }
+    /// The answer of a body that has changed tables of the program. It and the change are one commit.
+    TransactionCommitted {
+        /// What the transaction gave.
+        output: Json,
+    }
+    /// The answer of a body whose transaction failed. Nothing of it stands. In a step that may be attempted again, a failure
+    /// that is not terminal is no answer to the later attempts.
+    TransactionFailed {
         /// Why.
         #[schemars(with = "Json")]
         error: Error,

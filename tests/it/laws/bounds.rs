@@ -117,6 +117,8 @@ const BOUNDS: &[(&str, Reached)] = &[
     ("FILTER_BYTES_MAX", In("neuron/tests/waits.rs")),
     ("STARTS_WITHOUT_END_MAX", In("neuron/tests/steps.rs")),
     ("CANCEL_GRACE", In("neuron/tests/cancelled.rs")),
+    ("TRANSACTION_TIME_MAX", In("neuron/tests/transactions.rs")),
+    ("TRANSACTION_ROWS_MAX", In("neuron/tests/transactions.rs")),
     ("QUESTION_BYTES_MAX", In("neuron/tests/question.rs")),
     ("OWNER_TTL", In("neuron/tests/ownership.rs")),
     ("RECOVERED_AT_ONCE_MAX", Within),

@@ -180,23 +180,28 @@ fn estimate(spec: &Spec, argument: &Argument, items: &[Item]) -> Result<Estimate
 }
 
 fn retry(spec: &Spec, argument: &Argument, items: &[Item]) -> Result<Retry> {
-    match items {
-        [Item { name: None, value }] => Ok(Retry {
-            max: number(spec, value)?,
-            backoff_ms: 0,
-        }),
-        [
-            Item { name: None, value },
-            Item {
-                name: Some(name),
-                value: backoff,
-            },
-        ] if name == "backoff" => Ok(Retry {
-            max: number(spec, value)?,
-            backoff_ms: length(spec, backoff)?,
-        }),
-        _ => Err(spec.form_error(argument)),
+    let [Item { name: None, value }, named @ ..] = items else {
+        return Err(spec.form_error(argument));
+    };
+    let mut retry = Retry {
+        max: number(spec, value)?,
+        backoff_ms: 0,
+        on: None,
+    };
+    for item in named {
+        let Some(name) = &item.name else {
+            return Err(spec.form_error(argument));
+        };
+        let given = match name.to_string().as_str() {
+            "backoff" => std::mem::replace(&mut retry.backoff_ms, length(spec, &item.value)?) > 0,
+            "on" => retry.on.replace(path(spec, &item.value)?).is_some(),
+            _ => return Err(spec.form_error(argument)),
+        };
+        if given {
+            return Err(syn::Error::new_spanned(name, format!("`{name}` is given twice")));
+        }
     }
+    Ok(retry)
 }
 
 fn length(spec: &Spec, value: &Expr) -> Result<u64> {

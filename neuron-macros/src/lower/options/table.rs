@@ -53,7 +53,11 @@ const OPTIONS: [Spec; 17] = [
         "`estimate(tokens = 2000, seconds = 30, tool_calls = 1)`, each of them optional",
         WORK,
     ),
-    single("retry", "`retry(3)` or `retry(3, backoff = \"200ms\")`", TRIED),
+    single(
+        "retry",
+        "`retry(3)` or `retry(3, backoff = \"200ms\", on = path::of::a_function)`, of which both names may be left out",
+        TRIED,
+    ),
     single("timeout", "`timeout = \"30s\"`", TRIED),
     single("once", "`once`, without a value", STEP),
     single("share", "`share`, without a value", STEP),

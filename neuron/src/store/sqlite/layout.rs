@@ -66,11 +66,7 @@ pub(super) fn form(connection: &Connection) -> rusqlite::Result<Form> {
 
 /// Everything that is not as it was made. Tables of the user are none of its business; what hangs on ours is.
 pub(super) fn drift(connection: &Connection) -> rusqlite::Result<Vec<Drift>> {
-    let form = form(connection)?;
-    let model = Connection::open_in_memory()?;
-    model.execute_batch(&ddl::tables(form))?;
-    model.execute_batch(&ddl::guards(form))?;
-    let (made, mut found) = (parts(&model)?, parts(connection)?);
+    let (made, mut found) = (model(form(connection)?)?, parts(connection)?);
     let mut drift = Vec::new();
     for (part, (_, text)) in &made {
         let how = match found.remove(part) {
@@ -94,6 +90,19 @@ pub(super) fn drift(connection: &Connection) -> rusqlite::Result<Vec<Drift>> {
         made_by: None,
     }));
     Ok(drift)
+}
+
+/// What a file of this form is made of.
+pub(super) fn made(form: Form) -> rusqlite::Result<Vec<Part>> {
+    Ok(model(form)?.into_keys().collect())
+}
+
+/// Each part of a file of this form.
+fn model(form: Form) -> rusqlite::Result<BTreeMap<Part, (String, String)>> {
+    let model = Connection::open_in_memory()?;
+    model.execute_batch(&ddl::tables(form))?;
+    model.execute_batch(&ddl::guards(form))?;
+    parts(&model)
 }
 
 /// Each part with its table and its text.

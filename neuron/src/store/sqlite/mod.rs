@@ -6,6 +6,7 @@
 
 mod backup;
 mod chain;
+mod closed;
 mod connect;
 mod content;
 mod core;
@@ -29,6 +30,7 @@ pub(crate) mod salvage;
 mod sealed;
 mod sealing;
 mod side;
+mod tables;
 mod transact;
 mod wal;
 mod watch;

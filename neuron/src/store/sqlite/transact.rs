@@ -10,9 +10,9 @@ use super::{
 };
 use crate::{
     Digest, Envelope, Error, ErrorKind, Millis, Result, Schema, Topic,
-    envelope::Kind,
+    envelope::{Kind, Prepared},
     limits,
-    store::{Row, epoch_of, same_batch, seal::Transaction},
+    store::{Row, epoch_of, same_batch, seal::Transaction, tables::Work},
     topic::catalog,
 };
 
@@ -25,6 +25,10 @@ fn bounded<K, V>(cache: &mut HashMap<K, V>) -> &mut HashMap<K, V> {
 }
 
 impl Transaction for Writer {
+    fn work(&mut self, work: Work) -> Result<Prepared, Error> {
+        self.open_tables(work)
+    }
+
     fn last(&mut self) -> Result<(u64, Millis), Error> {
         if let Some(last) = self.known.last {
             return Ok(last);

@@ -2,14 +2,14 @@
 
 use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use super::{
     fault::{At as _, is_busy},
     lock::{Lock, Patience},
     wal::{Log, Mover},
 };
-use crate::{Error, Millis, Result, Topic, envelope::Kind, store::backend::Backend};
+use crate::{Error, ErrorKind, Millis, Result, Topic, envelope::Kind, store::backend::Backend};
 
 /// Where a topic stands: its interned number, none before its first envelope, and its last `seq`.
 #[derive(Clone, Copy, Debug)]
@@ -50,6 +50,8 @@ pub(super) struct Writer {
     version: Option<i64>,
     /// The transaction has written something.
     dirty: bool,
+    /// The transaction holds work of the program on its own tables.
+    shared: bool,
     /// SQLite refused a write: the transaction may be half done, or gone, and must not be committed.
     failed: Option<Error>,
     log: Arc<Log>,
@@ -72,6 +74,7 @@ impl Writer {
             known: Known::default(),
             version: None,
             dirty: false,
+            shared: false,
             failed: None,
             log,
         })
@@ -142,6 +145,12 @@ impl Writer {
         outcome
     }
 
+    /// The connection, for SQL of the program.
+    pub(super) fn guest(&mut self) -> &mut Connection {
+        (self.dirty, self.shared) = (true, true);
+        &mut self.connection
+    }
+
     #[cfg(feature = "testing")]
     pub(super) fn limit_growth(&mut self, pages: Option<u32>) -> Result<(), Error> {
         self.written(|connection| {
@@ -150,6 +159,12 @@ impl Writer {
             connection.query_row(&format!("PRAGMA max_page_count = {most}"), [], |_| Ok(()))
         })
     }
+}
+
+/// The tables of the program have a constraint that waits for the commit.
+fn unmet() -> Error {
+    let why = "a foreign key that is checked at the commit names a row that is not there: insert that row too";
+    Error::new(ErrorKind::Conflict, why)
 }
 
 impl Backend for Writer {
@@ -172,11 +187,14 @@ impl Backend for Writer {
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
-        self.connection
-            .prepare_cached("COMMIT")
-            .and_then(|mut commit| commit.execute([]))
-            .at(&self.path)?;
-        self.dirty = false;
+        let committed = self.connection.prepare_cached("COMMIT");
+        if let Err(error) = committed.and_then(|mut commit| commit.execute([])) {
+            return Err(match error.sqlite_error_code() {
+                Some(ErrorCode::ConstraintViolation) if self.shared => unmet(),
+                _ => super::fault::failed(&self.path, &error),
+            });
+        }
+        (self.dirty, self.shared) = (false, false);
         self.lock.release();
         Ok(())
     }
@@ -185,7 +203,7 @@ impl Backend for Writer {
         if self.dirty || self.failed.is_some() {
             self.known = Known::default();
         }
-        self.dirty = false;
+        (self.dirty, self.shared) = (false, false);
         self.failed = None;
         self.undo();
     }
