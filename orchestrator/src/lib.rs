@@ -16,6 +16,7 @@ pub mod builds;
 pub mod clearance;
 pub mod cli;
 pub mod fact;
+pub mod graph;
 pub mod package;
 pub mod prelude;
 pub mod protocol;

@@ -238,6 +238,47 @@ async fn a_runtime_whose_time_cannot_be_paused_is_refused_with_what_to_write() {
 }
 
 #[tokio::test]
+async fn a_recorded_run_answers_its_steps_once_each_and_what_it_did_not_ask_fails_with_what_was_called() {
+    let real = Kit::new().await.unwrap();
+    real.fail("fetch").on_attempt(1).with("busy");
+    real.skip_time(real.run(read, pages("a bc"))).await.unwrap();
+    let run = RunId::new("read-1").unwrap();
+
+    let outside = Outside::default();
+    let state = outside.clone();
+    let kit = Kit::with(move || Neuron::builder().state(state.clone())).await.unwrap();
+    kit.play(real.ledger(), &run).unwrap();
+    assert_eq!(kit.skip_time(kit.run(read, pages("a bc"))).await.unwrap(), 20);
+    assert_eq!(outside.count("a"), 0, "no body has run");
+    assert!(kit.faults().entered().iter().all(|call| call.attempt == 1));
+    assert!(kit.faults().unplayed().is_empty());
+    let error = kit.skip_time(kit.run(read, pages("a"))).await.unwrap_err();
+    assert!(error.to_string().contains("`fetch` with {\"page\":\"a\"}"), "{error}");
+
+    kit.play(real.ledger(), &run).unwrap();
+    kit.skip_time(kit.run(read, pages("a"))).await.unwrap();
+    assert_eq!(kit.faults().unplayed(), ["fetch"]);
+    let missing = kit.play(real.ledger(), &RunId::new("other").unwrap()).unwrap_err();
+    assert_eq!(missing.kind(), ErrorKind::NotFound);
+}
+
+#[tokio::test]
+async fn what_a_step_failed_with_and_what_was_too_large_for_a_payload_is_played_as_it_was() {
+    let real = Kit::new().await.unwrap();
+    let page = "x".repeat(100_000);
+    real.skip_time(real.run(read, vec![page.clone()])).await.unwrap();
+    real.fail("fetch").always().with(Error::terminal("no page").with(&7));
+    let failed = real.skip_time(real.run(glance, "gone".into())).await.unwrap_err();
+
+    let kit = Kit::new().await.unwrap();
+    kit.play(real.ledger(), &RunId::new("glance-1").unwrap()).unwrap();
+    let played = kit.skip_time(kit.run(glance, "gone".into())).await.unwrap_err();
+    assert_eq!((&played, played.detail::<u32>()), (&failed, Some(7)));
+    kit.play(real.ledger(), &RunId::new("read-1").unwrap()).unwrap();
+    assert_eq!(kit.skip_time(kit.run(read, vec![page])).await.unwrap(), 200_007);
+}
+
+#[tokio::test]
 async fn what_a_log_says_is_compared_by_what_the_text_names() {
     let kit = Kit::new().await.unwrap();
     kit.skip_time(kit.run(read, pages("a"))).await.unwrap();

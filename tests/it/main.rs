@@ -18,6 +18,7 @@ mod laws;
 mod leases;
 mod macros;
 mod process;
+mod readme;
 mod repo_review;
 mod run;
 mod seed;

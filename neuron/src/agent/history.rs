@@ -69,14 +69,7 @@ fn add(ledger: &Ledger, history: &mut History, envelope: &Envelope) -> Result<()
     } else if envelope.body.kind == EmitCompleted::TYPE {
         envelope.cause().map(|said| Json::of(&said))
     } else {
-        let large = artifacts
-            .iter()
-            .find(|artifact| artifact.kind.as_deref() == Some("payload"));
-        large.and_then(|artifact| artifact.hash).map(|hash| {
-            let mut text = String::new();
-            ledger.blob(&hash)?.read_to_string(&mut text)?;
-            Json::parse(&text)
-        })
+        large(ledger, envelope)
     };
     let place = Committed {
         pos: envelope.pos,
@@ -92,4 +85,18 @@ fn add(ledger: &Ledger, history: &mut History, envelope: &Envelope) -> Result<()
             };
             error.context(format!("{} seq {}", envelope.topic, envelope.seq))
         })
+}
+
+/// The value that stands as an artifact beside a payload, as it was too large for it.
+pub(crate) fn large(ledger: &Ledger, envelope: &Envelope) -> Option<Result<Json, Error>> {
+    let mut artifacts = envelope.body.artifacts.iter();
+    let hash = artifacts
+        .find(|artifact| artifact.kind.as_deref() == Some("payload"))?
+        .hash?;
+    let read = || {
+        let mut text = String::new();
+        ledger.blob(&hash)?.read_to_string(&mut text)?;
+        Json::parse(&text)
+    };
+    Some(read())
 }

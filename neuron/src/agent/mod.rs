@@ -6,4 +6,6 @@ mod journal;
 mod said;
 
 pub use history::history;
+#[cfg(feature = "testing")]
+pub(crate) use history::large;
 pub use journal::{LedgerJournal, Place};

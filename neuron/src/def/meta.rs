@@ -273,6 +273,7 @@ impl Meta {
             when: None,
             after: Vec::new(),
             each: false,
+            at_once: None,
             uses,
             owns,
             once: self.once,

@@ -1,4 +1,7 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    num::NonZeroU32,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -33,6 +36,9 @@ pub struct Row {
     /// It runs for each element of its only input.
     #[serde(default, skip_serializing_if = "is_false")]
     pub each: bool,
+    /// Of these, at most so many at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<NonZeroU32>,
     /// Resources that are shared or counted, with how many of each.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub uses: BTreeMap<String, u32>,

@@ -2,6 +2,7 @@ use std::{
     cell::RefCell,
     collections::BTreeMap,
     marker::PhantomData,
+    num::NonZeroU32,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -87,6 +88,46 @@ impl Plan {
             ..<F::Def as Def>::META.row(list)
         };
         self.row(row, call::<F::Def>)
+    }
+
+    /// Bounds what an [`each`](Plan::each) does at the same time: so many calls of its step run, the rest begin as those end.
+    /// Without it all of them run at once.
+    ///
+    /// ```
+    /// use neuron::{Cx, Node, Plan, Result, plan, step};
+    ///
+    /// #[step]
+    /// async fn pages(_cx: &Cx, book: String) -> Result<Vec<String>> {
+    ///     Ok(vec![book; 100])
+    /// }
+    ///
+    /// #[step(uses("net"))]
+    /// async fn scan(_cx: &Cx, page: String) -> Result<usize> {
+    ///     Ok(page.len())
+    /// }
+    ///
+    /// #[plan]
+    /// fn scanned(plan: &Plan, book: String) -> Node<Vec<usize>> {
+    ///     plan.at_once(4, plan.each(scan, plan.step(pages, book)))
+    /// }
+    /// ```
+    ///
+    /// A node of another kind of row, and a bound of 0, are mistakes that the plan is refused with
+    /// ([`ErrorKind::Misuse`]) where it is assigned.
+    pub fn at_once<T>(&self, most: u32, each: Node<Vec<T>>) -> Node<Vec<T>> {
+        let bounded = self.input(each).and_then(|input| {
+            let most = NonZeroU32::new(most).ok_or("`plan.at_once` of 0 would never begin: give at least 1");
+            let mut inner = self.inner.borrow_mut();
+            let row = match input {
+                Input::Wire(at) => Some(&mut inner.rows[at].0).filter(|row| row.each),
+                _ => None,
+            };
+            let row = row.ok_or("`plan.at_once` bounds what `plan.each` gives, and this comes from elsewhere");
+            let bounded = most.and_then(|most| row.map(|row| row.at_once = Some(most)));
+            bounded.map_err(|why| Error::new(ErrorKind::Misuse, why))
+        });
+        self.note(bounded, ());
+        each
     }
 
     /// A step that is declared and cleared, but runs only if `condition` turns out true.

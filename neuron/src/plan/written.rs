@@ -1,9 +1,12 @@
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use futures::{
-    StreamExt as _,
-    future::{BoxFuture, try_join_all},
-    stream::FuturesUnordered,
+    StreamExt as _, TryStreamExt as _,
+    future::BoxFuture,
+    stream::{self, FuturesUnordered},
 };
 use serde_json::value::RawValue;
 
@@ -88,10 +91,14 @@ impl Run {
             let calls = elements
                 .into_iter()
                 .map(|element| Ok(output(call(&self.scope, vec![Json::parse(element.get())?])?)));
+            // All are made before the first begins, so that what they are called does not hang on which ended first.
             let calls = calls.collect::<Result<Vec<_>, Error>>()?;
+            let most = row.at_once.map_or(calls.len(), |most| most.get() as usize).max(1);
             self.running.push(Box::pin(async move {
-                let all = try_join_all(calls).await;
-                (at, all.and_then(|all| Json::of(&all)))
+                let placed = (0_usize..).zip(calls);
+                let placed = placed.map(|(place, call)| async move { Ok::<_, Error>((place, call.await?)) });
+                let all: Result<BTreeMap<_, _>, _> = stream::iter(placed).buffer_unordered(most).try_collect().await;
+                (at, all.and_then(|all| Json::of(&all.into_values().collect::<Vec<_>>())))
             }));
         } else {
             let args = row

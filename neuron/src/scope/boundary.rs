@@ -1,8 +1,3 @@
-#![cfg_attr(
-    not(feature = "testing"),
-    allow(unreachable_pub, reason = "only tests of programs reach it")
-)]
-
 use std::{fmt, sync::Arc};
 
 use futures::future::BoxFuture;

@@ -1,7 +1,4 @@
-use std::{
-    sync::{Arc, mpsc},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::{
     runtime::{Handle, RuntimeFlavor},
@@ -82,40 +79,5 @@ impl Clock for PausedClock {
         // Threads of the store ask as well; they stand outside the runtime whose time it is.
         let _entered = anchor.runtime.enter();
         anchor.at.plus(Instant::now().saturating_duration_since(anchor.since))
-    }
-}
-
-/// Keeps a paused clock standing for as long as it lives: without it tokio moves the clock to the next timer whenever
-/// nothing else is to be done.
-#[derive(Debug)]
-pub struct Standing {
-    /// The thread that waits on the other end is what keeps the clock.
-    _end: mpsc::Sender<()>,
-}
-
-impl Standing {
-    /// Lets the clock of the present runtime stand.
-    ///
-    /// ```
-    /// use neuron::testing::{PausedClock, Standing};
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> neuron::Result<()> {
-    /// let _clock = PausedClock::new()?;
-    /// let standing = Standing::begin();
-    /// let nap = tokio::spawn(tokio::time::sleep(std::time::Duration::from_hours(1)));
-    /// tokio::task::yield_now().await;
-    /// assert!(!nap.is_finished());
-    /// drop(standing);
-    /// nap.await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use = "the clock stands only while this lives"]
-    pub fn begin() -> Self {
-        let (end, ended) = mpsc::channel::<()>();
-        drop(tokio::task::spawn_blocking(move || {
-            let _ = ended.recv();
-        }));
-        Self { _end: end }
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use futures::future::{BoxFuture, poll_fn};
 
-use super::Cut;
+use super::{Cassette, Cut};
 use crate::{
     BoxError, Context, Error, Json, Result,
     scope::{Boundary, Entering, Manner, MemoryJournal, Runtime, Scope, State},
@@ -41,6 +41,7 @@ struct Script {
     rules: Vec<Rule>,
     delays: HashMap<String, Duration>,
     entered: Vec<Entering>,
+    cassette: Option<Cassette>,
 }
 
 #[derive(Debug)]
@@ -70,6 +71,26 @@ impl Faults {
     /// timeout.
     pub fn delay(&self, step: impl Into<String>, time: Duration) {
         self.script().delays.insert(step.into(), time);
+    }
+
+    /// Answers every step from a cassette in place of its body, from now on. A step that is to fail fails all the same; one
+    /// that the cassette has no answer of fails with what was called.
+    pub fn play(&self, cassette: Cassette) {
+        self.script().cassette = Some(cassette);
+    }
+
+    /// The names of steps whose answers on the cassette were not asked for.
+    pub fn unplayed(&self) -> Vec<String> {
+        let script = self.script();
+        let mut left: Vec<_> = script
+            .cassette
+            .iter()
+            .flat_map(Cassette::left)
+            .map(str::to_owned)
+            .collect();
+        left.sort_unstable();
+        left.dedup();
+        left
     }
 
     /// The attempts that have begun, oldest first, also those that failed in place of their bodies.
@@ -178,24 +199,30 @@ impl Boundary for Process {
     ) -> BoxFuture<'static, Result<Json, Error>> {
         let (faults, cut) = (self.faults.clone(), self.cut.clone());
         let mut attempt: BoxFuture<'static, _> = Box::pin(async move {
-            let (error, delay) = {
+            let (given, delay) = {
                 let mut script = faults.script();
                 script.entered.push(call.clone());
                 let strikes = |rule: &&mut Rule| {
                     rule.step == call.name && rule.attempt.is_none_or(|attempt| attempt == call.attempt)
                 };
                 let struck = script.rules.iter_mut().find(strikes);
-                let error = struck.map(|rule| {
-                    rule.has_struck = true;
-                    rule.error.clone()
-                });
-                (error, script.delays.get(call.name).copied())
+                let given = match struck {
+                    Some(rule) => {
+                        rule.has_struck = true;
+                        Some(Err(rule.error.clone()))
+                    }
+                    None => script
+                        .cassette
+                        .as_mut()
+                        .map(|cassette| cassette.next(call.name, &call.args)),
+                };
+                (given, script.delays.get(call.name).copied())
             };
             if let Some(delay) = delay {
                 tokio::time::sleep(delay).await;
             }
-            match error {
-                Some(error) => Err(error),
+            match given {
+                Some(given) => given,
                 None => body.await,
             }
         });

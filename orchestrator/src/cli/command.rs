@@ -15,6 +15,7 @@ use super::{
     copy::{Backup, Export, Import},
     cost::Cost,
     doctor::Doctor,
+    graph::Graph,
     integrity::{self, Check, Head, Verify},
     lineage::Lineage,
     log::Log,
@@ -79,6 +80,8 @@ pub enum Command {
     Runs(Runs),
     /// The packages of a run, what they wait for, and what was ruled on them
     Board(Board),
+    /// The work of a run, drawn: its packages, their steps, and how far each has come
+    Graph(Graph),
     /// What a run has burnt, by package and by step
     Cost(Cost),
     /// What waits for a person
@@ -204,6 +207,7 @@ impl Command {
         match self {
             Self::Runs(it) => it.run(ledger, console),
             Self::Board(it) => it.run(ledger, console),
+            Self::Graph(it) => it.run(ledger, console),
             Self::Cost(it) => it.run(ledger, console),
             Self::Waiting(it) => it.run(ledger, console),
             Self::Resolve(it) => it.run(ledger, console),

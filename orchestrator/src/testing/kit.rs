@@ -7,15 +7,16 @@ use std::{
 };
 
 use neuron::{
-    Callable, Envelope, Error, ErrorKind, Ledger, Orchestrator, Pattern, Result,
+    Callable, Envelope, Error, ErrorKind, Ledger, Orchestrator, Pattern, Result, RunId,
     def::{Args, Def, Entry},
     ledger::From,
     store::Point,
-    testing::{Cut, Failing, Faults, PausedClock, Standing},
+    testing::{Cassette, Cut, Failing, Faults, PausedClock, Standing},
+    topic::catalog,
 };
 
 use super::place::Place;
-use crate::{Board, Builder, Neuron, Run};
+use crate::{Board, Builder, Neuron, Run, board::facts, fact::Fact};
 
 /// A runtime in memory whose time stands still until the test moves it, whose runs have the same ids each time, and in
 /// which steps fail, wait and crash as the test says.
@@ -61,7 +62,7 @@ pub struct Kit {
     builder: Box<dyn Fn() -> Builder + Send + Sync>,
     place: Place,
     clock: Arc<PausedClock>,
-    standing: Mutex<Option<Standing>>,
+    standing: Standing,
     faults: Faults,
     cut: Arc<Cut>,
     neuron: Neuron,
@@ -97,7 +98,7 @@ impl Kit {
     pub async fn with(builder: impl Fn() -> Builder + Send + Sync + 'static) -> Result<Self, Error> {
         let clock = PausedClock::new()?;
         let (faults, cut, mut place) = (Faults::new(), Cut::at(Point::AfterCommit, 0), Place::memory());
-        let standing = Mutex::new(Some(Standing::begin()));
+        let standing = Standing::begin();
         let neuron = place.open(builder(), clock.clone(), &faults, &cut).await?;
         Ok(Self {
             builder: Box::new(builder),
@@ -146,7 +147,8 @@ impl Kit {
     }
 
     /// Lets the time pass by itself while `work` is awaited: whenever nothing else is to be done, it jumps to the next
-    /// timer. For a run of which only the end matters; where a timeout races with work, move the time by hand.
+    /// timer, for all kits of the test. For a run of which only the end matters; where a timeout races with work, move the
+    /// time by hand.
     ///
     /// ```standalone_crate
     /// use std::time::Duration;
@@ -173,7 +175,7 @@ impl Kit {
     /// ```
     pub async fn skip_time<W: IntoFuture>(&self, work: W) -> W::Output {
         let work = work.into_future();
-        let _skipping = Skipping::begin(&self.standing);
+        let _going_on = self.standing.let_go_on();
         work.await
     }
 
@@ -186,6 +188,59 @@ impl Kit {
     /// Lets each attempt of the step of this name take so much longer.
     pub fn delay(&self, step: impl Into<String>, time: Duration) {
         self.faults.delay(step, time);
+    }
+
+    /// Answers every step from a run that is recorded in another log, in place of its body: a run of production as a
+    /// fixture, in which nothing outside is touched. A call is known by its name and its arguments; one that the recorded
+    /// run did not make fails, so code that has changed what it asks for is seen. Blocks.
+    ///
+    /// ```standalone_crate
+    /// use orchestrator::{prelude::*, testing::Kit};
+    ///
+    /// #[step]
+    /// async fn price(cx: &Cx, what: String) -> Result<u64> {
+    ///     Ok(*cx.state::<u64>()?)
+    /// }
+    ///
+    /// #[agent]
+    /// async fn buyer(cx: &Cx, what: String) -> Result<u64> {
+    ///     Ok(price(cx, what).await? * 2)
+    /// }
+    ///
+    /// #[orchestrator]
+    /// async fn buy(board: &Board, what: String) -> Result<u64> {
+    ///     Ok(board.assign(buyer, what).await?)
+    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<()> {
+    /// // Else a store that was copied from where it happened: `Ledger::open("fixture.db", …)`.
+    /// let real = Kit::with(|| Neuron::builder().state(21_u64)).await?;
+    /// real.run(buy, "ink".into()).id("r").await?;
+    ///
+    /// let kit = Kit::new().await?;
+    /// kit.play(real.ledger(), &RunId::new("r")?)?;
+    /// assert_eq!(kit.run(buy, "ink".into()).await?, 42);
+    /// assert!(kit.faults().unplayed().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] if the log has no such run; a kind of the disk; [`ErrorKind::Corrupt`] for a record that is
+    /// not the one that was written.
+    pub fn play(&self, recorded: &Ledger, run: &RunId) -> Result<(), Error> {
+        let mut topics = Vec::new();
+        for (_, fact) in facts(recorded, run)? {
+            if let Fact::Assigned(assigned) = fact {
+                topics.push(catalog::steps(&assigned.token));
+            }
+        }
+        if topics.is_empty() {
+            let why = format!("the log to be played has no run `{run}`, or none that has assigned anything");
+            return Err(Error::new(ErrorKind::NotFound, why));
+        }
+        self.faults.play(Cassette::of(recorded, topics)?);
+        Ok(())
     }
 
     /// The faults, and which attempts of steps have begun, in all processes of this kit.
@@ -284,21 +339,5 @@ impl fmt::Debug for Kit {
             .field("neuron", &self.neuron)
             .field("faults", &self.faults)
             .finish_non_exhaustive()
-    }
-}
-
-/// The time passes by itself until this is dropped.
-struct Skipping<'a>(&'a Mutex<Option<Standing>>);
-
-impl<'a> Skipping<'a> {
-    fn begin(standing: &'a Mutex<Option<Standing>>) -> Self {
-        standing.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Self(standing)
-    }
-}
-
-impl Drop for Skipping<'_> {
-    fn drop(&mut self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Standing::begin());
     }
 }

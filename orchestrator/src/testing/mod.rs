@@ -14,8 +14,9 @@
 //! | that a crash at one commit does no harm | [`Kit::crash_after_commit`], [`Kit::restart`] |
 //! | that a crash at any commit does no harm | [`crash_matrix`] |
 //! | what the log says | [`assert_log!`] |
+//! | code against what a real run was answered | [`Kit::play`] |
 //!
-//! Models that follow a script, and recorded runs that are played back, are not part of it yet.
+//! Models that follow a script are not part of it yet.
 
 mod kit;
 mod matrix;
@@ -23,4 +24,6 @@ mod place;
 
 pub use kit::Kit;
 pub use matrix::{CrashMatrix, Survived, crash_matrix};
-pub use neuron::testing::{Cut, Failing, Faults, PausedClock, Standing, Struck, assert_log, compare, tail};
+pub use neuron::testing::{
+    Cassette, Cut, Failing, Faults, GoingOn, PausedClock, Standing, Struck, assert_log, compare, tail,
+};

@@ -250,3 +250,17 @@ fn a_beginning_that_several_steps_share_is_told_with_all_of_them() {
         said.err
     );
 }
+
+#[test]
+fn the_graph_of_a_run_is_drawn_for_a_terminal_and_as_documents() {
+    let world = World::with_run();
+    assert_snapshot!("graph_pipe", world.ask(&["graph", "digest-1"]).whole());
+    assert_snapshot!("graph_80", world.ask_on(80, &["graph", "digest-1"]).whole());
+    for format in ["mermaid", "svg", "dot"] {
+        let drawn = world.ask(&["graph", "digest-1", "--format", format]);
+        assert_snapshot!(format!("graph_{format}"), drawn.whole());
+    }
+    let told = world.ask(&["graph", "digest-1", "--json"]).values();
+    assert_eq!(told[0]["packages"][1]["token"], token("payer b").as_str());
+    assert!(world.ask(&["graph", "digest-9"]).whole().contains("digest-9"));
+}
