@@ -287,6 +287,7 @@ fn asked(folder: &Path, gate: &Arc<Gate>) -> String {
             &["runs"][..],
             &["board", "r"],
             &["cost", "r"],
+            &["graph", "r"],
             &["waiting"],
             &["log", "**"],
             &["topics"],

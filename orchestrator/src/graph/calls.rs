@@ -9,7 +9,7 @@ use neuron::{
         step::{
             AgentContinued, EmitCompleted, EmitFailed, ReplayOnceChanged, StepAbandoned, StepAttempted, StepCompleted,
             StepDoubted, StepFailed, StepStarted, ThreadCompleted, ThreadFailed, ThreadStarted, TimerFired,
-            TimerStarted, WaitAbandoned, WaitEnded, WaitStarted,
+            TimerStarted, TransactionCommitted, TransactionFailed, WaitAbandoned, WaitEnded, WaitStarted,
         },
     },
 };
@@ -102,8 +102,9 @@ fn spoken(envelope: &Envelope) -> Option<State> {
         | QuestionAnswered::TYPE
         | QuestionLapsed::TYPE
         | ThreadCompleted::TYPE
-        | EmitCompleted::TYPE => State::Done,
-        StepFailed::TYPE | ThreadFailed::TYPE | EmitFailed::TYPE => State::Failed,
+        | EmitCompleted::TYPE
+        | TransactionCommitted::TYPE => State::Done,
+        StepFailed::TYPE | ThreadFailed::TYPE | EmitFailed::TYPE | TransactionFailed::TYPE => State::Failed,
         StepAbandoned::TYPE | WaitAbandoned::TYPE | QuestionWithdrawn::TYPE => State::Cancelled,
         StepDoubted::TYPE => State::InDoubt,
         ReplayOnceChanged::TYPE => State::Held,
