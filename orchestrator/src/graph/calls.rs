@@ -5,7 +5,10 @@ use neuron::{
     store::Select,
     vocabulary::{
         Message as _,
-        dialogue::{QuestionAnswered, QuestionAsked, QuestionLapsed, QuestionWithdrawn},
+        dialogue::{
+            QuestionAnswered, QuestionAsked, QuestionLapsed, QuestionWithdrawn, UpdateAccepting, UpdateAnswered,
+            UpdateTaken,
+        },
         step::{
             AgentContinued, EmitCompleted, EmitFailed, ReplayOnceChanged, StepAbandoned, StepAttempted, StepCompleted,
             StepDoubted, StepFailed, StepStarted, ThreadCompleted, ThreadFailed, ThreadStarted, TimerFired,
@@ -92,9 +95,12 @@ impl Calls {
 /// What an envelope says of the call it is about.
 fn spoken(envelope: &Envelope) -> Option<State> {
     Some(match envelope.body.kind.as_str() {
-        StepStarted::TYPE | TimerStarted::TYPE | WaitStarted::TYPE | QuestionAsked::TYPE | ThreadStarted::TYPE => {
-            State::Running
-        }
+        StepStarted::TYPE
+        | TimerStarted::TYPE
+        | WaitStarted::TYPE
+        | QuestionAsked::TYPE
+        | ThreadStarted::TYPE
+        | UpdateAccepting::TYPE => State::Running,
         StepAttempted::TYPE => State::Retrying,
         StepCompleted::TYPE
         | TimerFired::TYPE
@@ -102,6 +108,8 @@ fn spoken(envelope: &Envelope) -> Option<State> {
         | QuestionAnswered::TYPE
         | QuestionLapsed::TYPE
         | ThreadCompleted::TYPE
+        | UpdateTaken::TYPE
+        | UpdateAnswered::TYPE
         | EmitCompleted::TYPE
         | TransactionCommitted::TYPE => State::Done,
         StepFailed::TYPE | ThreadFailed::TYPE | EmitFailed::TYPE | TransactionFailed::TYPE => State::Failed,
