@@ -4,14 +4,21 @@
 
 mod world;
 
-use std::sync::Arc;
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    thread,
+};
 
 use neuron::{
-    Author, Cause, Contract, Cx, EnvelopeRef, ErrorKind, Expectation, Json, Parent, Result, SchemaUse, Topic, agent,
-    limits,
+    Append, Author, Cause, Contract, Cx, EnvelopeRef, Error, ErrorKind, Expectation, Json, Ledger, Parent, Result,
+    SchemaUse, Topic, agent, limits,
     ownership::Ownership,
     scope::{MemoryJournal, Stop},
     step,
+    store::{Fault, Point},
 };
 use world::{Log, Seen, World, cut_everywhere};
 
@@ -183,6 +190,70 @@ async fn what_a_step_has_said_it_does_not_say_again_in_its_next_attempt() {
         assert_eq!(again.seq, same.seq);
         assert_eq!(kinds(&log), wanted, "cut {cut}");
     }
+}
+
+/// Whether the next commit is to stand still, whether it does, and whether it may go on.
+static STANDS: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
+
+/// A commit that stands still until the body is gone that waits behind it, and then a while longer.
+#[derive(Debug)]
+struct Slow;
+
+impl Fault for Slow {
+    fn at(&self, point: Point) -> Result<(), Error> {
+        let [wanted, reached, over] = &STANDS;
+        if point == Point::BeforeCommit && wanted.swap(false, SeqCst) {
+            reached.store(true, SeqCst);
+            while !over.load(SeqCst) {
+                thread::yield_now();
+            }
+            (0..20_000).for_each(|_| thread::yield_now());
+        }
+        Ok(())
+    }
+}
+
+/// Tells that the body was dropped.
+struct Dropped;
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        STANDS[2].store(true, SeqCst);
+    }
+}
+
+/// Somebody else, whose commit is under way.
+static OTHER: OnceLock<Ledger> = OnceLock::new();
+
+/// In its first attempt, what it says is in the queue of the store until its time is over.
+#[step(retry(2, backoff = "1ms"), timeout = "50ms")]
+async fn hasty(cx: &Cx) -> Result<EnvelopeRef> {
+    let _dropped = Dropped;
+    if cx.attempt() == 1 {
+        STANDS[0].store(true, SeqCst);
+        let other = cx.draft("orders", "order.noted")?;
+        thread::spawn(move || OTHER.get().unwrap().append_blocking(Append::of([other])).unwrap());
+        while !STANDS[1].load(SeqCst) {
+            thread::yield_now();
+        }
+    }
+    Ok(cx.emit(cx.draft("orders", "order.placed")?.payload(&1)?).await?)
+}
+
+#[agent]
+async fn in_haste(cx: &Cx) -> Result<EnvelopeRef> {
+    Ok(hasty(cx).await?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_waits_for_its_commit_when_an_attempt_ends_is_not_said_again_by_the_next() {
+    let log = Log::with_fault(&["orders"], Some(Arc::new(Slow))).await;
+    OTHER.set(log.ledger.clone()).unwrap();
+    let said = log.run(in_haste, ()).await.unwrap();
+    let placed = log.on(&Topic::new("orders").unwrap()).into_iter();
+    let placed = placed.filter(|envelope| envelope.body.kind == *"order.placed");
+    assert_eq!(placed.map(|envelope| envelope.reference()).collect::<Vec<_>>(), [said]);
+    assert_eq!(log.count("step.attempted"), 1, "the first ran out of time");
 }
 
 #[tokio::test]

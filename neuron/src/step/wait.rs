@@ -11,10 +11,11 @@ use std::{
 
 use futures::future::{self, BoxFuture};
 use serde::Serialize;
+use tokio::sync::oneshot;
 
 use super::{
     Cx,
-    builtin::{milliseconds, stop},
+    builtin::milliseconds,
     deadline,
     halt::{Halt, held},
 };
@@ -180,10 +181,10 @@ fn wait(scope: &Arc<Scope>, filter: Filter, within: Option<Duration>) -> Result<
     };
     let start = move |mut hold| -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            match held(&mut hold, waiting.run()).await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => stop(&waiting.home, error),
-                Err(Halt::Dropped | Halt::Stopped(_)) => waiting.abandon(),
+            match waiting.run(&mut hold).await {
+                Ok(()) => {}
+                Err(Halt::Dropped) => waiting.abandon(),
+                Err(Halt::Stopped(why)) => waiting.home.runtime().stop(why),
             }
         })
     };
@@ -198,7 +199,9 @@ struct Waiting {
 }
 
 impl Waiting {
-    async fn run(&self) -> Result<(), Error> {
+    /// Only the waiting itself is called off. An end that is with the store will stand, and an attempt that was not told
+    /// of it would wait for another envelope.
+    async fn run(&self, hold: &mut oneshot::Receiver<()>) -> Result<(), Halt> {
         let journal = self.home.runtime().journal();
         let deadline = self.begin().await?;
         let wanted = Wanted {
@@ -207,7 +210,7 @@ impl Waiting {
             used: self.home.used().clone(),
             deadline,
         };
-        let came = journal.wait(wanted, self.timer(deadline)).await?;
+        let came = held(hold, journal.wait(wanted, self.timer(deadline))).await??;
         let (record, outcome, found) = self.end(came)?;
         let (home, key) = (self.home.clone(), self.key.clone());
         let hand_over: Then = Box::new(move |place| {

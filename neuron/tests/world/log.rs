@@ -10,7 +10,7 @@ use neuron::{
     pipeline::Pipeline,
     schema::Upcasters,
     scope::{Runtime, Stop},
-    store::{Memory, Select, Store},
+    store::{Fault, Memory, Select, Store},
     topic::catalog,
 };
 use serde::Serialize;
@@ -40,8 +40,13 @@ pub(crate) struct Log {
 impl Log {
     /// An empty one, on which these topics are declared.
     pub(crate) async fn with(topics: &[&str]) -> Self {
+        Self::with_fault(topics, None).await
+    }
+
+    /// One whose commits meet a fault.
+    pub(crate) async fn with_fault(topics: &[&str], fault: Option<Arc<dyn Fault>>) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(Ticking(Instant::now()));
-        let log = Self::over(Memory::with(clock.clone(), None).unwrap(), clock);
+        let log = Self::over(Memory::with(clock.clone(), fault).unwrap(), clock);
         for topic in topics {
             log.declare(topic, Contract::Durable).await;
         }
