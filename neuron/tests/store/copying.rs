@@ -123,25 +123,28 @@ fn nothing_is_overwritten_and_a_refusal_leaves_nothing_behind() {
 }
 
 #[test]
-fn two_who_copy_to_one_name_make_one_whole_copy() {
+fn of_many_who_copy_to_one_name_at_once_one_makes_a_whole_copy_each_time() {
     let folder = tempfile::tempdir().unwrap();
-    let (path, copy) = (folder.path().join("own.db"), folder.path().join("copy.db"));
+    let path = folder.path().join("own.db");
     filled(&path);
     let store = reading(&path);
-    let outcomes = thread::scope(|scope| {
-        let all: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| store.backup(&copy, &mut |_| {})))
-            .collect();
-        all.into_iter().map(|it| it.join().unwrap()).collect::<Vec<_>>()
-    });
-    assert_eq!(outcomes.iter().filter(|it| it.is_ok()).count(), 1, "{outcomes:?}");
-    for error in outcomes.iter().filter_map(|it| it.as_ref().err()) {
-        assert!(
-            [ErrorKind::Conflict, ErrorKind::Busy].contains(&error.kind()),
-            "{error}"
-        );
+    for turn in 0..20 {
+        let copy = folder.path().join(format!("copy-{turn}.db"));
+        let outcomes = thread::scope(|scope| {
+            let all: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| store.backup(&copy, &mut |_| {})))
+                .collect();
+            all.into_iter().map(|it| it.join().unwrap()).collect::<Vec<_>>()
+        });
+        assert_eq!(outcomes.iter().filter(|it| it.is_ok()).count(), 1, "{outcomes:?}");
+        for error in outcomes.iter().filter_map(|it| it.as_ref().err()) {
+            assert!(
+                [ErrorKind::Conflict, ErrorKind::Busy].contains(&error.kind()),
+                "{error}"
+            );
+        }
+        verify::verify(&reading(&copy)).unwrap();
     }
-    verify::verify(&reading(&copy)).unwrap();
 }
 
 #[test]

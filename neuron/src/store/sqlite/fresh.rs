@@ -49,6 +49,7 @@ impl Fresh {
             };
             // Whoever was faster to lock it has taken it for remains, and removed it.
             if file.try_lock().is_ok() && is_at(&file, &draft) {
+                remove(names(&draft).skip(1), &draft)?;
                 return Ok(Self {
                     target: target.to_owned(),
                     draft,
@@ -130,7 +131,12 @@ fn drop_name(path: &Path) -> io::Result<()> {
 
 /// Removes what an interrupted one left; an error if it is not interrupted.
 fn clear(draft: &Path) -> Result<(), Error> {
-    if let Ok(there) = File::open(draft) {
+    let there = match File::open(draft) {
+        Ok(there) => Some(there),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(_) => None,
+    };
+    if let Some(there) = &there {
         match there.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -141,8 +147,17 @@ fn clear(draft: &Path) -> Result<(), Error> {
                 return Err(Error::from(error).context(format!("{} cannot be locked", draft.display())));
             }
         }
+        // What was opened has been removed meanwhile, and what bears its name now is somebody else's.
+        if !is_at(there, draft) {
+            return Ok(());
+        }
     }
-    for name in names(draft) {
+    // Under the lock to the last: whoever has just made the file and not locked it yet finds it taken, and begins anew.
+    remove(names(draft), draft)
+}
+
+fn remove(names: impl Iterator<Item = PathBuf>, draft: &Path) -> Result<(), Error> {
+    for name in names {
         drop_name(&name).map_err(|error| {
             let what = if name.symlink_metadata().is_ok() {
                 format!("{} is in the way and cannot be removed", name.display())
