@@ -69,6 +69,7 @@ fn start<M, F: Callable<M>>(ledger: &Ledger, _: F, number: u64, args: &str) {
         author: Author::from(&token),
         owner: ("run:r".into(), 0),
         control: vec![catalog::control(&token)],
+        given: catalog::control(&token),
         cause: None,
         progress: None,
     };

@@ -20,6 +20,8 @@ pub const SEGMENT_BYTES_MAX: usize = 96;
 pub const SCOPE_ID_BYTES_MAX: usize = 128;
 /// Bytes of a birth header `key`, an idempotency key, an owned name.
 pub const KEY_BYTES_MAX: usize = 256;
+/// Bytes of the name of an update.
+pub const UPDATE_NAME_BYTES_MAX: usize = 240;
 /// Bytes of an envelope type and of an author.
 pub const NAME_BYTES_MAX: usize = 128;
 /// Headers of one envelope, birth headers included.
@@ -179,6 +181,8 @@ pub const SIGNALS_AT_ONCE_MAX: usize = 1_024;
 pub const OWNER_LOOK: Duration = Duration::from_millis(100);
 /// How often a serving process looks for unfinished runs.
 pub const SERVE_POLL: Duration = Duration::from_secs(1);
+/// How long a serving process leaves a run alone at most that it has taken up and could not bring to its end.
+pub const RETAKE_WAIT_MAX: Duration = Duration::from_mins(1);
 /// Unfinished runs recovered at once.
 pub const RECOVERED_AT_ONCE_MAX: usize = 64;
 /// Acknowledgements of a consumer that may wait to be recorded, and so messages that a crash hands out once more.

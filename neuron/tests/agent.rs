@@ -67,6 +67,7 @@ fn place() -> Place {
         author: Author::from(&token),
         owner: ("run:r".into(), 0),
         control: vec![catalog::control(&token)],
+        given: catalog::control(&token),
         cause: None,
         progress: None,
     }

@@ -91,6 +91,7 @@ where
         author: Author::from(&token),
         owner: ("run:r".into(), 0),
         control: vec![catalog::control(&token)],
+        given: catalog::control(&token),
         cause: None,
         progress: None,
     };

@@ -327,6 +327,7 @@ async fn seated(ledger: &Ledger, run: &RunId) -> Result<ArtifactRef, Error> {
         author: Author::from(&token),
         owner: ("run:r".into(), 0),
         control: vec![catalog::control(&token)],
+        given: catalog::control(&token),
         cause: None,
         progress: Some(catalog::progress(run)),
     };

@@ -90,6 +90,7 @@ async fn run(ledger: &Ledger, rounds: u64, steps: u64) -> u64 {
         author: Author::from(&token()),
         owner: ("run:r".into(), 0),
         control: vec![catalog::control(&token())],
+        given: catalog::control(&token()),
         cause: None,
         progress: None,
     };

@@ -7,13 +7,20 @@ mod world;
 use std::{sync::Arc, time::Duration};
 
 use neuron::{
-    Cx, ErrorKind, Json, ManualClock, Millis, Result, agent, limits,
+    Append, Author, Clock, Cx, ErrorKind, Json, Ledger, ManualClock, Millis, Pattern, Result, TokenId, agent,
+    ledger::From,
+    limits,
+    pipeline::Pipeline,
     scope::{MemoryJournal, Sought},
     step,
+    store::{Options, Sqlite},
+    topic::catalog,
+    vocabulary::{Message as _, control::ControlAnswered},
 };
-use world::{Seen, World};
+use world::{Log, Seen, Ticking, World};
 
 static SEEN: Seen = Seen::new();
+const MINUTE: Duration = Duration::from_mins(1);
 
 #[step]
 async fn send(_cx: &Cx, title: String, copies: u32) -> Result<String> {
@@ -268,4 +275,86 @@ async fn a_question_that_was_withdrawn_is_asked_again_by_the_next_attempt() {
         let open = cut.count("question.asked $ask") - cut.count("question.withdrawn $ask");
         assert_eq!(open, 1, "{:#?}", cut.log());
     }
+}
+
+// -- an answer of another process --
+
+#[agent]
+async fn asker(cx: &Cx) -> Result<Option<bool>> {
+    Ok(cx.ask_human::<bool>("Publish?").within(MINUTE).await?)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_another_process_committed_in_time_counts_however_late_it_is_seen() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(Ticking::default());
+    let open = || {
+        let options = Options {
+            clock: clock.clone(),
+            ..Options::default()
+        };
+        let store = Sqlite::open_apart(folder.path().join("ask.db"), options).unwrap();
+        Ledger::over(Arc::new(store), clock.clone(), Pipeline::default()).unwrap()
+    };
+    let (ours, theirs) = (open(), open());
+    let runtime = Arc::new(Log::runtime_on(&ours, 0));
+    let world = World::new();
+    let token = TokenId::new("body-1").unwrap();
+    let others = async {
+        let steps = Pattern::exactly(&Log::steps());
+        let mut log = ours.subscribe(steps, From::Start).unwrap();
+        let asked = loop {
+            let envelope = log.next().await.unwrap();
+            if envelope.body.kind == *"question.asked" {
+                break envelope.body.payload.unwrap().to_value();
+            }
+        };
+        let answered = ControlAnswered {
+            key: asked["key"].as_str().unwrap().into(),
+            answer: Json::of(&true).unwrap(),
+            because: None,
+        };
+        let draft = answered.draft(catalog::control(&token), Author::cli()).unwrap();
+        let process = std::thread::spawn(move || theirs.append_blocking(Append::of([draft])).unwrap().remove(0));
+        let receipt = process.join().unwrap();
+        assert!(receipt.at.0 < asked["deadline"].as_i64().unwrap(), "it is in time");
+        tokio::time::advance(MINUTE).await;
+    };
+    let (told, ()) = futures::join!(world.run_in(&runtime, asker, ()), others);
+    assert_eq!(told.unwrap().unwrap(), Some(true));
+}
+
+// -- what an answer responds to --
+
+/// An answer that is none comes between.
+#[tokio::test(start_paused = true)]
+async fn the_answer_to_a_question_responds_to_it_also_after_one_that_was_refused() {
+    let log = Log::with(&[]).await;
+    let token = TokenId::new("body-1").unwrap();
+    let others = async {
+        log.reached("question.asked", 1).await;
+        let asked = log.on(&Log::steps())[0].body.payload.clone().unwrap().to_value();
+        for answer in [Json::of("perhaps").unwrap(), Json::of(&true).unwrap()] {
+            let answered = ControlAnswered {
+                key: asked["key"].as_str().unwrap().into(),
+                answer,
+                because: None,
+            };
+            let draft = answered.draft(catalog::control(&token), Author::cli()).unwrap();
+            log.ledger.publish(draft).await.unwrap();
+        }
+    };
+    let (told, ()) = futures::join!(log.run(asker, ()), others);
+    assert_eq!(told.unwrap(), Some(true));
+    let own = log.on(&Log::steps());
+    let parents: Vec<_> = own
+        .iter()
+        .map(|envelope| (envelope.body.kind.to_string(), envelope.parent_seq))
+        .collect();
+    let responses = [
+        ("question.asked", None),
+        ("question.refused", Some(1)),
+        ("question.answered", Some(1)),
+    ];
+    assert_eq!(parents, responses.map(|(kind, parent)| (kind.to_owned(), parent)));
 }

@@ -6,7 +6,7 @@ mod world;
 
 use std::time::Duration;
 
-use neuron::{Cx, Json, Result, agent, scope::Sought, step};
+use neuron::{Cx, ErrorKind, Json, Result, agent, limits, scope::Sought, step};
 use world::{Seen, World};
 
 static SEEN: Seen = Seen::new();
@@ -168,4 +168,27 @@ async fn requests_that_were_not_taken_are_there_for_the_body_that_begins_again()
         assert_eq!(world.run(rounds, 0).await.unwrap(), 10, "cut {cut}: {:#?}", world.log());
         assert_eq!(world.count("update.taken $update"), 4, "cut {cut}");
     }
+}
+
+#[agent]
+async fn named(cx: &Cx, bytes: usize) -> Result<u64> {
+    let mut books = cx.updates::<u64, u64>(&"x".repeat(bytes));
+    Ok(books.next().await?.request)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_name_of_an_update_is_bounded_and_that_is_told_with_both_numbers() {
+    for bytes in [0, limits::UPDATE_NAME_BYTES_MAX + 1] {
+        let error = World::new().run(named, bytes).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed);
+        let told = error.to_string();
+        assert!(
+            told.contains(&bytes.to_string()) && told.contains(&limits::UPDATE_NAME_BYTES_MAX.to_string()),
+            "{told}"
+        );
+    }
+    let world = World::new();
+    let name = "x".repeat(limits::UPDATE_NAME_BYTES_MAX);
+    world.journal.give(Sought::Update(name.into()), Json::of(&9).unwrap());
+    assert_eq!(world.run(named, limits::UPDATE_NAME_BYTES_MAX).await.unwrap(), 9);
 }

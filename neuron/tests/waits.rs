@@ -4,16 +4,28 @@
 
 mod world;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
 use neuron::{
-    Contract, Cx, Envelope, EnvelopeRef, ErrorKind, Filter, Json, Ledger, Result, agent, limits,
+    Author, Clock, Contract, Cx, Envelope, EnvelopeRef, ErrorKind, Filter, Json, Ledger, Millis, Pattern, Result,
+    agent,
+    ledger::From,
+    limits,
+    pipeline::Pipeline,
     scope::Stop,
     step,
-    store::{Options, Select},
+    store::{Memory, Options, Select},
 };
 use proptest::{collection::vec, prelude::*};
 use serde_json::json;
+use tokio::time::Instant;
 use world::{Log, Seen, say};
 
 static SEEN: Seen = Seen::new();
@@ -227,7 +239,7 @@ proptest! {
             for (kind, headers, payload) in &given {
                 let payload = json!({"a": payload.get(&0), "b": [payload.get(&1)], "c": 1});
                 let topic = neuron::Topic::new("given.x").unwrap();
-                let draft = neuron::Draft::new(topic, neuron::Author::cli(), TYPES[*kind.max(&1)]).unwrap();
+                let draft = neuron::Draft::new(topic, Author::cli(), TYPES[*kind.max(&1)]).unwrap();
                 let draft = draft.json(Json::of(&payload).unwrap(), None);
                 let draft = headers.iter().fold(draft, |draft, (key, value)| {
                     draft.header(&format!("h{key}"), value).unwrap()
@@ -462,11 +474,8 @@ async fn what_another_handle_of_the_file_commits_is_heard() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Ledger::open(folder.path().join("waits.db"), Options::default()).unwrap();
     let (ours, theirs) = (open(), open());
-    let calls = neuron::Pattern::new("calls").unwrap();
-    theirs
-        .declare(&calls, Contract::Durable, &neuron::Author::cli())
-        .await
-        .unwrap();
+    let calls = Pattern::new("calls").unwrap();
+    theirs.declare(&calls, Contract::Durable, &Author::cli()).await.unwrap();
     let runtime = Arc::new(Log::runtime_on(&ours, 0));
     let world = world::World::new();
     let others = async {
@@ -486,11 +495,8 @@ async fn an_answer_that_can_no_longer_be_read_stops_the_run_and_is_never_nothing
     let world = world::World::new();
     {
         let ledger = Ledger::open(&path, Options::default()).unwrap();
-        let calls = neuron::Pattern::new("calls").unwrap();
-        ledger
-            .declare(&calls, Contract::Durable, &neuron::Author::cli())
-            .await
-            .unwrap();
+        let calls = Pattern::new("calls").unwrap();
+        ledger.declare(&calls, Contract::Durable, &Author::cli()).await.unwrap();
         say(&ledger, "calls", "called", &41).await;
         let runtime = Arc::new(Log::runtime_on(&ledger, 0));
         assert_eq!(world.run_in(&runtime, listener, ()).await.unwrap().unwrap(), 41);
@@ -514,4 +520,98 @@ async fn an_answer_that_can_no_longer_be_read_stops_the_run_and_is_never_nothing
         }
         other => unreachable!("{other:?}"),
     }
+}
+
+// -- a machine that slept --
+
+/// A clock that goes on while a suspended machine's own stands still.
+#[derive(Debug, Default)]
+struct Wall(AtomicI64);
+
+impl Clock for Wall {
+    fn now(&self) -> Millis {
+        Millis(1_790_000_000_000 + self.0.load(Ordering::SeqCst))
+    }
+}
+
+#[agent]
+async fn sleeper(cx: &Cx) -> Result<Option<u64>> {
+    let called = cx.wait_within("calls", MINUTE).await?;
+    Ok(called.map(|called| called.decode()).transpose()?)
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_committed_after_the_deadline_is_no_answer_although_the_machine_slept_over_it() {
+    let wall = Arc::new(Wall::default());
+    let store = Memory::with(wall.clone(), None).unwrap();
+    let ledger = Ledger::over(Arc::new(store), wall.clone(), Pipeline::default()).unwrap();
+    let calls = Pattern::new("calls").unwrap();
+    let durable = Contract::Durable;
+    ledger.declare(&calls, durable, &Author::cli()).await.unwrap();
+    let runtime = Arc::new(Log::runtime_on(&ledger, 0));
+    let world = world::World::new();
+    let others = async {
+        let mut log = ledger.subscribe(Pattern::exactly(&Log::steps()), From::Start).unwrap();
+        while log.next().await.unwrap().body.kind != *"wait.started" {}
+        // By now it listens.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        wall.0.fetch_add(3_600_000, Ordering::SeqCst);
+        say(&ledger, "calls", "called", &41).await;
+    };
+    let (told, ()) = futures::join!(world.run_in(&runtime, sleeper, ()), others);
+    assert_eq!(told.unwrap().unwrap(), None, "it came an hour late");
+}
+
+// -- a step that is attempted again --
+
+/// Its first attempt is over before its wait is.
+#[step(retry(2), timeout = "40s")]
+async fn look(cx: &Cx) -> Result<u64> {
+    let began = Instant::now();
+    let wait = cx.wait_within("calls", MINUTE);
+    if cx.attempt() == 1 {
+        tokio::time::timeout(MINUTE / 2, wait).await??;
+        return Ok(0);
+    }
+    wait.await?;
+    Ok(began.elapsed().as_secs())
+}
+
+#[agent]
+async fn looker(cx: &Cx) -> Result<u64> {
+    Ok(look(cx).await?)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_attempt_of_a_step_waits_as_long_as_it_says() {
+    let log = Log::with(&["calls"]).await;
+    let said = log.run(looker, ()).await.map_err(|error| error.to_string());
+    assert!(
+        said.as_ref().is_err_and(|why| why.contains("40s")),
+        "a minute is longer than its time: {said:?}"
+    );
+}
+
+// -- what an end responds to --
+
+#[agent]
+async fn hearer(cx: &Cx) -> Result<u64> {
+    Ok(cx.wait_for("calls").await?.decode::<u64>()?)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_wait_responds_to_its_start_also_after_a_restart() {
+    let log = Log::with(&["calls"]).await;
+    let runtime = Arc::new(log.runtime());
+    let died = async { log.reached("wait.started", 1).await };
+    tokio::select! {
+        _ = log.run_in(&runtime, hearer, ()) => unreachable!(),
+        () = died => {}
+    }
+    let again = log.crash();
+    again.say("calls", "called", &1).await;
+    again.run(hearer, ()).await.unwrap();
+    let own = again.on(&Log::steps());
+    let place = |kind: &str| own.iter().find(|envelope| envelope.body.kind == *kind).unwrap();
+    assert_eq!(place("wait.ended").parent_seq, Some(place("wait.started").seq));
 }

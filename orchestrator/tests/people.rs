@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test that fails is meant to panic")]
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use orchestrator::{
     cli::{self, Exit},
-    neuron::{self, Pattern, ledger::From, store::Select, vocabulary::Message as _},
+    neuron::{self, Author, Contract, Pattern, ledger::From, store::Select, vocabulary::Message as _},
     prelude::*,
+    testing::Kit,
+    waiting::{Waits, What},
 };
 use tempfile::TempDir;
 use tokio::sync::Notify;
@@ -320,4 +322,113 @@ async fn orders_of_another_process_that_come_twice_or_too_late_change_nothing() 
     let again = neuron.run(watch, ()).id("w").await.unwrap_err();
     assert_eq!(again.to_string(), "the run was cancelled: enough");
     assert_eq!((ended, number(&neuron, "orchestration.cancelled")), (1, 1));
+}
+
+/// Asks, does without after a while, and goes on with other work for long.
+#[agent]
+async fn editor(cx: &Cx) -> Result<u64> {
+    tokio::select! {
+        biased;
+        said = cx.ask_human::<bool>("Publish?") => return Ok(u64::from(said?)),
+        over = cx.sleep(Duration::from_secs(1)) => over?,
+    }
+    Ok(cx.wait_for("calls").await?.decode()?)
+}
+
+#[orchestrator]
+async fn paper(board: &Board) -> Result<u64> {
+    Ok(board.assign(editor, ()).await?)
+}
+
+#[tokio::test]
+async fn a_question_that_lost_a_race_is_open_no_more_whenever_the_process_crashed() {
+    let mut hit = 0;
+    for commit in 1..40 {
+        let mut kit = Kit::new().await.unwrap();
+        let calls = Pattern::new("calls").unwrap();
+        kit.ledger()
+            .declare(&calls, Contract::Durable, &Author::cli())
+            .await
+            .unwrap();
+        kit.crash_after_commit(commit);
+        let _lost = kit.run(paper, ()).start().await.unwrap();
+        let crashed = kit
+            .skip_time(tokio::time::timeout(Duration::from_hours(1), kit.crashed()))
+            .await;
+        if crashed.is_err() {
+            break;
+        }
+        kit.restart().await.unwrap();
+        let running = kit.run(paper, ()).start().await.unwrap();
+        hit += 1;
+        // By then it waits for a call.
+        kit.skip_time(tokio::time::sleep(Duration::from_hours(1))).await;
+        kit.ledger().store().flush();
+        let waiting = kit.ledger().fold(&Waits, None).unwrap().state;
+        let is_open = waiting.items().any(|item| matches!(item.what, What::Asked { .. }));
+        assert!(
+            !is_open,
+            "crashed after commit {commit}: nobody waits for an answer any more"
+        );
+        assert_eq!(number(kit.neuron(), "question.withdrawn"), 1);
+        drop(running);
+    }
+    assert!(hit > 5);
+}
+
+// -- an orchestrator within another --
+
+#[orchestrator]
+async fn chapter(board: &Board) -> Result<bool> {
+    Ok(board.ask_human::<bool>("Print it?").await?)
+}
+
+#[orchestrator]
+async fn volume(board: &Board) -> Result<bool> {
+    Ok(board.assign(chapter, ()).await?)
+}
+
+#[tokio::test]
+async fn an_orchestrator_within_another_is_told_the_answer_to_its_question() {
+    let kit = Kit::new().await.unwrap();
+    let running = kit.run(volume, ()).start().await.unwrap();
+    let asked = kit.reached("question.asked", "$ask").await.unwrap();
+    let key = asked.body.payload.unwrap().to_value()["key"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    kit.neuron().answer(&key, &true).await.unwrap();
+    let told = kit
+        .skip_time(tokio::time::timeout(Duration::from_hours(1), running.wait()))
+        .await;
+    assert!(told.is_ok(), "an hour later nobody has been told of the answer");
+    assert!(told.unwrap().unwrap());
+}
+
+#[tokio::test]
+async fn an_order_that_cannot_be_read_keeps_nobody_from_those_behind_it() {
+    let (place, bells) = (Place::new(), Arc::new(Bells::default()));
+    let neuron = Neuron::builder().state(bells.clone()).open(place.path()).await.unwrap();
+    let running = neuron.run(watch, ()).id("w").start().await.unwrap();
+    bells.entered.notified().await;
+    let _other = neuron.run(watch, ()).id("x").start().await.unwrap();
+    bells.entered.notified().await;
+    let (exit, said) = place.ask(&["pause", "x"]).await;
+    assert_eq!(exit, Exit::Success, "{said}");
+    let spoilt = place.path();
+    let spoil = tokio::task::spawn_blocking(move || {
+        let shell = rusqlite::Connection::open(spoilt).unwrap();
+        shell.busy_timeout(Duration::from_secs(10)).unwrap();
+        let row = "INSERT INTO envelope (pos, topic, seq, type, at, id, record)
+                   SELECT (SELECT max(pos) + 1 FROM envelope), topic, seq + 1, type, at, id, '{' FROM envelope
+                   WHERE pos = (SELECT max(pos) FROM envelope WHERE record LIKE '%control.paused%')";
+        shell.execute(row, []).unwrap()
+    });
+    assert_eq!(spoil.await.unwrap(), 1);
+    let (exit, said) = place.ask(&["cancel", "w", "--because", "enough"]).await;
+    assert_eq!(exit, Exit::Success, "{said}");
+    let ended = tokio::time::timeout(Duration::from_mins(1), running.wait()).await;
+    assert!(ended.is_ok(), "nobody hears the order");
+    let error = ended.unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "the run was cancelled: enough");
 }

@@ -155,6 +155,7 @@ fn the_catalogue_names_every_field_of_every_payload() {
         dialogue::UpdateAccepting,
         dialogue::UpdateTaken,
         dialogue::UpdateRefused,
+        dialogue::UpdateReturned,
         dialogue::UpdateAnswered,
         step::AgentContinued,
         step::StepStarted,

@@ -42,6 +42,7 @@ async fn run(ledger: &Ledger, window: u32) -> f64 {
         author: Author::from(&token),
         owner: ("run:bench".into(), 0),
         control: vec![catalog::control(&token)],
+        given: catalog::control(&token),
         cause: None,
         progress: None,
     };

@@ -1,14 +1,28 @@
 use crate::{
     Envelope, Error, Json, Result,
-    scope::{Ruling, Sought},
+    scope::{Given, Ruling, Sought},
     vocabulary::{
         Message as _,
         control::{ControlAnswered, ControlRequested, ControlResolved, StepRuling},
     },
 };
 
-/// What an envelope of a control topic says to whoever wants that.
-pub(super) fn says(envelope: &Envelope, wanted: &Sought) -> Result<Option<Json>, Error> {
+/// What an envelope of a control topic gives to whoever wants that.
+///
+/// # Errors
+/// [`ErrorKind::Schema`](crate::ErrorKind::Schema) if its payload is not what its type says.
+pub(super) fn given(envelope: &Envelope, wanted: &Sought) -> Result<Option<Given>, Error> {
+    let value = says(envelope, wanted)?;
+    Ok(value.map(|value| Given {
+        pos: envelope.pos,
+        at: envelope.at,
+        by: envelope.author.to_string(),
+        value,
+        cause: Some(envelope.reference()),
+    }))
+}
+
+fn says(envelope: &Envelope, wanted: &Sought) -> Result<Option<Json>, Error> {
     Ok(match wanted {
         Sought::Answer(key) => {
             let answered = ControlAnswered::read(envelope)?.filter(|answered| *answered.key == **key);

@@ -76,7 +76,13 @@ fn add(ledger: &Ledger, history: &mut History, envelope: &Envelope) -> Result<()
         at: envelope.at,
     };
     history
-        .add(place, envelope.body.kind.as_str(), payload, beside.transpose()?)
+        .add(
+            place,
+            envelope.seq,
+            envelope.body.kind.as_str(),
+            payload,
+            beside.transpose()?,
+        )
         .map_err(|error| {
             let error = if error.kind() == ErrorKind::Schema {
                 Error::new(ErrorKind::Corrupt, error)

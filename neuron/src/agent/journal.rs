@@ -1,12 +1,14 @@
 use std::{
-    collections::HashMap,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use futures::future::BoxFuture;
 
-use super::given::{ruled, says};
+use super::{
+    given::{given, ruled},
+    memory::{Says, State, locked},
+};
 use crate::{
     Append, Artifact, Author, Cause, Digest, Draft, Envelope, EnvelopeRef, Error, ErrorKind, Expectation, Json, Ledger,
     Millis, Parent, Pattern, Result, SchemaRef, Topic,
@@ -14,12 +16,12 @@ use crate::{
     ledger::{Found, From, Wanted},
     schema::Upcasters,
     scope::{Burn, Committed, Content, Given, Journal, Record, Ruling, Said, Sought, Then, ThenSaid, Work, panicked},
+    store::Select,
     token::{Control, Orders},
     vocabulary::{
         Message as _,
         control::ControlResolved,
-        dialogue::QuestionAsked,
-        step::{StepArtifact, StepProgressed, StepStarted, ThreadStarted, TimerStarted, WaitStarted},
+        step::{StepArtifact, StepProgressed},
     },
 };
 
@@ -34,6 +36,8 @@ pub struct Place {
     pub owner: (String, u64),
     /// The topics on which orders and rulings for it come: the run's, and the token's own.
     pub control: Vec<Topic>,
+    /// The one of these on which its body is answered and asked.
+    pub given: Topic,
     /// What the first record names as its cause.
     pub cause: Option<Cause>,
     /// The ephemeral topic on which bodies say how far they are: the run's.
@@ -48,45 +52,6 @@ pub(super) struct Inner {
     pub(super) place: Place,
     upcasters: Arc<Upcasters>,
     state: Arc<Mutex<State>>,
-}
-
-#[derive(Default)]
-struct State {
-    /// The last start of each call that has not ended: what its end responds to.
-    starts: HashMap<Arc<str>, Parent>,
-    /// The heads of the control topics up to which no cancel stands.
-    heads: Vec<u64>,
-    cause: Option<Cause>,
-    /// Why a deferred record could not even wait for a commit; the next append fails with it, as nothing may stand that
-    /// relies on a record that was lost.
-    lost: Option<Error>,
-}
-
-impl State {
-    /// A record of a call stands: a start, to which its end will respond, or something that ends one.
-    fn wrote(&mut self, call: Arc<str>, start: Option<Parent>) {
-        self.cause = None;
-        match start {
-            Some(start) => drop(self.starts.insert(call, start)),
-            None => drop(self.starts.remove(&call)),
-        }
-    }
-}
-
-/// Whether a record begins what a later one ends.
-fn starts(record: &Record) -> bool {
-    [
-        StepStarted::TYPE,
-        TimerStarted::TYPE,
-        ThreadStarted::TYPE,
-        WaitStarted::TYPE,
-        QuestionAsked::TYPE,
-    ]
-    .contains(&record.kind)
-}
-
-fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl LedgerJournal {
@@ -116,7 +81,7 @@ impl Inner {
         draft.artifacts.extend(large);
         draft.artifacts.extend(record.artifacts);
         draft.named.extend(record.named);
-        draft.key = record.keyed.map(Into::into);
+        draft.key = record.keyed.map(|key| key.to_string());
         if let Some(burn) = record.burn {
             draft = metered(draft, burn)?;
         }
@@ -160,7 +125,7 @@ impl Inner {
     async fn commit(self: Arc<Self>, record: Record, then: Then) -> Result<Committed, Error> {
         let large = self.clone().large(&record).await?;
         let then = Arc::new(Mutex::new(Some(then)));
-        let (starts, key) = (starts(&record), record.key.clone());
+        let (says, key) = (Says::of(&record), record.key.clone());
         loop {
             self.nothing_lost()?;
             let draft = self.draft(record.clone(), large.clone())?;
@@ -176,7 +141,7 @@ impl Inner {
                 let Some(receipt) = outcome.as_ref().ok().and_then(|receipts| receipts.first()) else {
                     return;
                 };
-                locked(&state).wrote(call, starts.then_some(Parent::Seq(receipt.seq)));
+                locked(&state).wrote(call, says, Parent::Seq(receipt.seq));
                 let then = told.lock().unwrap_or_else(PoisonError::into_inner).take();
                 if let Some(then) = then {
                     then(Committed {
@@ -248,21 +213,26 @@ impl Journal for LedgerJournal {
     }
 
     fn defer(&self, record: Record) {
-        let (starts, key, owner) = (starts(&record), record.key.clone(), self.0.place.owner.clone());
+        let (says, key, owner) = (Says::of(&record), record.key.clone(), self.0.place.owner.clone());
         let deferred = self
             .0
             .draft(record, None)
             .and_then(|draft| self.0.ledger.defer(Append::of([draft]).owner(owner.0, owner.1)));
         match deferred {
             Ok(handles) => {
-                let handle = handles.into_iter().next().filter(|_| starts);
-                locked(&self.0.state).wrote(key, handle.map(Parent::Deferred));
+                for handle in handles {
+                    locked(&self.0.state).wrote(key.clone(), says, Parent::Deferred(handle));
+                }
             }
             Err(error) => {
                 tracing::warn!(%error, topic = %self.0.place.topic, "a deferred record was refused");
                 locked(&self.0.state).lost.get_or_insert(error);
             }
         }
+    }
+
+    fn begun(&self, key: Arc<str>, seq: u64) {
+        locked(&self.0.state).starts.insert(key, Parent::Seq(seq));
     }
 
     fn now(&self) -> Millis {
@@ -303,27 +273,32 @@ impl Journal for LedgerJournal {
     fn given(&self, wanted: Sought, pos: u64) -> BoxFuture<'static, Result<Given, Error>> {
         let this = self.0.clone();
         Box::pin(async move {
-            // Of its own topic alone, so that what is first is never in question.
-            let Some(topic) = this.place.control.last() else {
-                return std::future::pending().await;
-            };
-            let mut requests = this.ledger.subscribe(Pattern::exactly(topic), From::After(pos))?;
+            // Of one topic, so that what is first is never in question.
+            let topic = Pattern::exactly(&this.place.given);
+            let mut requests = this.ledger.subscribe(topic, From::After(pos))?;
             loop {
                 let envelope = match requests.try_next()? {
                     Some(envelope) => envelope,
                     None => requests.next().await?,
                 };
-                if let Some(value) = says(&envelope, &wanted)? {
-                    return Ok(Given {
-                        pos: envelope.pos,
-                        at: envelope.at,
-                        by: envelope.author.to_string(),
-                        value,
-                        cause: Some(envelope.reference()),
-                    });
+                if let Some(given) = given(&envelope, &wanted)? {
+                    return Ok(given);
                 }
             }
         })
+    }
+
+    fn stands(&self, wanted: Sought, pos: u64) -> BoxFuture<'static, Result<Option<Given>, Error>> {
+        let this = self.0.clone();
+        Box::pin(blocking(move || {
+            let topic = Select::Topic(this.place.given.clone());
+            for envelope in this.ledger.read(topic).from(pos.saturating_add(1)).envelopes() {
+                if let Some(given) = given(&envelope?, &wanted)? {
+                    return Ok(Some(given));
+                }
+            }
+            Ok(None)
+        }))
     }
 
     fn store(&self, mut content: Content) -> BoxFuture<'static, Result<Result<Digest, Error>, Error>> {

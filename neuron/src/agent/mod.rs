@@ -3,6 +3,7 @@
 mod given;
 mod history;
 mod journal;
+mod memory;
 mod said;
 
 pub use history::history;

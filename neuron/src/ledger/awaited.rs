@@ -178,9 +178,14 @@ impl Awaited {
         for wait in group.waits.values_mut() {
             let answers = |listening: &mut Listening| {
                 let Wanted {
-                    filter, after, used, ..
+                    filter,
+                    after,
+                    used,
+                    deadline,
                 } = &listening.wanted;
-                let meant = envelope.pos > *after && filter.selects(&envelope, &payload);
+                // The machine may have slept over the deadline.
+                let in_time = deadline.is_none_or(|deadline| envelope.at <= deadline);
+                let meant = in_time && envelope.pos > *after && filter.selects(&envelope, &payload);
                 meant.then(|| used.hold(&envelope)).flatten()
             };
             let Some(hold) = wait.as_mut().and_then(answers) else {

@@ -6,7 +6,7 @@ use std::{
 
 use tokio::sync::watch;
 
-use crate::{Envelope, Topic};
+use crate::{Envelope, EnvelopeRef, Topic};
 
 /// Which envelopes have answered waits of one scope: each answers one at most.
 #[derive(Clone)]
@@ -34,6 +34,12 @@ impl Used {
             used: self.clone(),
             place: Some(place),
         })
+    }
+
+    /// The answer that names an envelope was given to nobody: it is free for another wait.
+    pub(crate) fn free(&self, came: &EnvelopeRef) {
+        self.places().remove(&(came.topic.clone(), came.seq));
+        self.0.freed.send_replace(());
     }
 
     pub(super) fn freed(&self) -> watch::Receiver<()> {

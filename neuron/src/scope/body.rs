@@ -92,7 +92,12 @@ impl Scope {
     /// The scope of one attempt of a call.
     pub(crate) fn new(runtime: &Arc<Runtime>, id: Arc<str>, past: Past, birth: Birth) -> Arc<Self> {
         static TAGS: AtomicU64 = AtomicU64::new(1);
-        let came = past.iter().filter_map(|(_, call)| call.came.as_ref());
+        let mut past = past;
+        if birth.manner != Manner::Replayed {
+            past.begin_attempt();
+        }
+        let used = past.iter().filter(|(_, call)| !call.given_back);
+        let came = used.filter_map(|(_, call)| call.came.as_ref());
         let used = Used::of(came.map(|came| (came.topic.clone(), came.seq)));
         let scope = Arc::new(Self {
             used,

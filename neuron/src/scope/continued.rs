@@ -88,6 +88,7 @@ async fn begin_again(
     let onward = ended.take_onward().ok_or(Stop::Continued)?;
     let scope: Arc<str> = format!("{id}~{number}").into();
     let (args, large) = by_size("args", onward.args.clone());
+    let (updates, returned) = runtime.updates.handed();
     let continued = AgentContinued {
         scope: ended.id().to_string(),
         key: scope.to_string(),
@@ -95,11 +96,12 @@ async fn begin_again(
         incarnation: number,
         args,
         args_schema: onward.schema,
-        updates: runtime.updates.upto().await,
+        updates,
+        returned,
     };
     let record = Record::of(ended.id(), &scope, &continued);
     let mut record = record.map_err(Stop::Refused)?.large(large);
-    record.keyed = Some(INCARNATION);
+    record.keyed = Some(INCARNATION.into());
     let place = runtime.journal.append(record, Box::new(|_| {})).await;
     let place = place.map_err(|error| match error.kind() {
         ErrorKind::Cancelled => Stop::Cancelled,

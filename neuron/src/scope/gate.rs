@@ -1,5 +1,5 @@
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, HashMap, VecDeque},
     fmt,
     sync::Arc,
     task::Waker,
@@ -41,7 +41,8 @@ pub(super) struct Gate {
     waiting: HashMap<Arc<str>, Vec<Waker>>,
     /// Of these, the ones with an answer, by `pos`.
     ready: BTreeMap<u64, Arc<str>>,
-    delivered: HashSet<Arc<str>>,
+    /// Calls whose answer was delivered, and whether the body has taken it.
+    delivered: HashMap<Arc<str>, bool>,
     starts: VecDeque<(Arc<str>, Start)>,
     running: HashMap<Arc<str>, Running>,
     /// Work that was let go of and has not ended.
@@ -107,7 +108,7 @@ impl Gate {
             unasked,
             waiting: HashMap::new(),
             ready: BTreeMap::new(),
-            delivered: HashSet::new(),
+            delivered: HashMap::new(),
             starts: VecDeque::new(),
             running: HashMap::new(),
             ending: Vec::new(),
@@ -164,9 +165,7 @@ impl Gate {
 
     /// The answer of a call, if it was delivered. It is kept only where it may be asked for again.
     pub(super) fn take(&mut self, key: &Arc<str>, keep: bool) -> Option<Result<Taken, Error>> {
-        if !self.delivered.contains(key) {
-            return None;
-        }
+        *self.delivered.get_mut(key)? = true;
         let answer = self.past.call(key).answer.as_mut()?;
         let typed = answer.typed.take();
         let outcome = if keep {
@@ -178,8 +177,9 @@ impl Gate {
         Some(outcome.map(|json| Taken { json, typed, schema }))
     }
 
-    /// The body let go of a call: it neither starts nor goes on, and what it gives wakes nobody.
-    pub(super) fn forget(&mut self, key: &str) {
+    /// The body let go of a call: it neither starts nor goes on, and what it gives wakes nobody. Whether it was told no
+    /// answer, and nothing is under way that is about to end.
+    pub(super) fn forget(&mut self, key: &str) -> bool {
         self.waiting.remove(key);
         if let Some(place) = self.past.get(key).and_then(Known::answered) {
             self.ready.remove(&place.pos);
@@ -188,7 +188,19 @@ impl Gate {
         if let Some(running) = self.running.remove(key) {
             self.ending.retain(|task| !task.is_finished());
             self.ending.extend(running.task);
+            return false;
         }
+        self.is_untold(key)
+    }
+
+    /// Whether the body was told no answer of a call.
+    fn is_untold(&self, key: &str) -> bool {
+        self.delivered.get(key) != Some(&true)
+    }
+
+    /// Whether the body has let go of a call that had begun, without having been told its answer.
+    pub(super) fn is_let_go(&self, key: &str) -> bool {
+        !self.waiting.contains_key(key) && !self.delivered.contains_key(key)
     }
 
     /// Takes the next answer in the order of the log, one: what the body does with it may change what is next.
@@ -199,7 +211,7 @@ impl Gate {
                 continue;
             };
             self.now = self.now.max(place.at);
-            self.delivered.insert(key.clone());
+            self.delivered.insert(key.clone(), false);
             self.told = self.told.max(pos);
             self.live |= pos >= self.horizon;
             let reordered = if pos <= self.horizon {

@@ -84,11 +84,6 @@ impl Scope {
         self.gate().enqueue(key, start);
     }
 
-    /// The body let go of a call.
-    pub(super) fn forget(&self, key: &str) {
-        self.gate().forget(key);
-    }
-
     /// The one moment at which a body learns something and at which work begins: it is pending, and nothing woke it.
     ///
     /// The gate is never held while the journal is called: the journal calls [`answer`](Self::answer).
@@ -197,6 +192,22 @@ impl Scope {
         } else {
             self.driver.wake();
         }
+    }
+
+    /// Whether it is the body that lets go of a call now, and not whoever drives it that lets go of the body.
+    pub(super) fn is_let_go_by_its_body(&self) -> bool {
+        let is_inside = current() == self.tag || self.manner == Manner::Undriven;
+        (is_inside || self.goes_onward()) && self.runtime.stopped().is_none()
+    }
+
+    /// Whether the body has let go of a call whose answer stands by now.
+    pub(crate) fn is_let_go(&self, key: &str) -> bool {
+        self.gate().is_let_go(key)
+    }
+
+    /// Whether the log says of a call that it listens for what is given from outside.
+    pub(crate) fn is_heard(&self, key: &str) -> bool {
+        self.gate().past.get(key).is_some_and(|call| call.heard.is_some())
     }
 
     /// Reads or changes what is known of a call.

@@ -24,6 +24,12 @@ pub trait Journal: Send + Sync + fmt::Debug + 'static {
     /// Appends a record with the next commit. One that is refused fails the next append.
     fn defer(&self, record: Record);
 
+    /// Before anything is appended: the log holds a start of this call without an end, at this `seq` of its topic. The end
+    /// responds to it.
+    fn begun(&self, key: Arc<str>, seq: u64) {
+        let _ = (key, seq);
+    }
+
     /// The clock of the wall.
     fn now(&self) -> Millis;
 
@@ -35,6 +41,13 @@ pub trait Journal: Send + Sync + fmt::Debug + 'static {
     fn given(&self, wanted: Sought, pos: u64) -> BoxFuture<'static, Result<Given, Error>> {
         let _ = (wanted, pos);
         Box::pin(future::pending())
+    }
+
+    /// What was given from outside after `pos` and stands by now, whoever has committed it: the first. Where nobody gives
+    /// anything, nothing.
+    fn stands(&self, wanted: Sought, pos: u64) -> BoxFuture<'static, Result<Option<Given>, Error>> {
+        let _ = (wanted, pos);
+        Box::pin(future::ready(Ok(None)))
     }
 
     /// Stores a blob beside the log and gives the hash of its content. The inner error is the reader's, the outer one
@@ -205,7 +218,7 @@ pub struct Record {
     /// What brought it about, unless that is what the journal knows.
     pub cause: Option<Cause>,
     /// The birth header `key` under which the last such record of its topic is found.
-    pub keyed: Option<&'static str>,
+    pub keyed: Option<Arc<str>>,
     /// Schemas that the payload names, registered with it.
     pub named: Vec<Arc<SchemaUse>>,
     /// What the work took.

@@ -6,6 +6,13 @@ use crate::{
     vocabulary::step::{StepAttempted, StepStarted},
 };
 
+/// What a wait for an envelope is called.
+pub(crate) const WAIT: &str = "$wait";
+/// What a question to a person is called.
+pub(crate) const ASK: &str = "$ask";
+/// What the taking of an update is called.
+pub(crate) const UPDATE: &str = "$update";
+
 /// What is on the log of one scope. Live records change it by the same methods as those read at a resume.
 #[derive(Debug, Default)]
 pub struct Past(HashMap<Arc<str>, Known>);
@@ -28,6 +35,8 @@ pub(crate) struct Known {
     pub(crate) args_schema: Option<SchemaRef>,
     /// The `pos` of its first start; 0 if only its end is on the log.
     pub(crate) born: u64,
+    /// On a log that is read at a resume, the `seq` of a start without an end; else 0.
+    pub(crate) begun: u64,
     /// Starts since the last end.
     pub(crate) open: u32,
     /// Whether its body let go of it since it last began.
@@ -46,9 +55,34 @@ pub(crate) struct Known {
     pub(crate) deadline: Option<Millis>,
     /// The envelope that answered it, if it is a wait.
     pub(crate) came: Option<EnvelopeRef>,
+    /// The request that it took, if it takes updates.
+    pub(crate) took: Option<Request>,
+    /// Whether what answered it is free for another, as its body was never told.
+    pub(crate) given_back: bool,
     /// The `pos` up to which what was given to it from outside was looked at.
     pub(crate) heard: Option<u64>,
     pub(crate) answer: Option<Answer>,
+}
+
+/// A request that was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// The name of the update.
+    pub(crate) update: Arc<str>,
+    /// Its `pos`.
+    pub(crate) asked: u64,
+}
+
+/// What a body that lets go of a call leaves on the log: a start without an end, or an answer that nobody was told.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// A step, at this attempt.
+    Step(u32),
+    /// A wait, and the envelope that is free again.
+    Wait(Option<EnvelopeRef>),
+    Question,
+    /// A request that is there for another to take.
+    Request(Request),
 }
 
 /// A call of a `once` step that began and has no answer.
@@ -64,8 +98,26 @@ impl Past {
         self.0.get(key)
     }
 
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Known> {
+        self.0.get_mut(key)
+    }
+
     pub(crate) fn call(&mut self, key: &str) -> &mut Known {
         self.0.entry(key.into()).or_default()
+    }
+
+    /// Lets go of everything that has no answer: key, name, and what is left of it.
+    pub(super) fn leave_open(&mut self) -> Vec<(Arc<str>, String, Left)> {
+        let open = self.0.iter_mut().filter(|(_, call)| call.answer.is_none());
+        let left = open.filter_map(|(key, call)| Some((key.clone(), call.name.clone(), call.leave()?)));
+        let mut left: Vec<_> = left.collect();
+        left.sort_unstable_by(|(one, ..), (other, ..)| one.cmp(other));
+        left
+    }
+
+    /// The next attempt of a step is given nothing that an earlier one gave back.
+    pub(super) fn begin_attempt(&mut self) {
+        self.0.values_mut().for_each(Known::begins_anew);
     }
 
     /// Lets go of recorded arguments, once they were compared.
@@ -105,7 +157,15 @@ impl Known {
         self.attempted = pos;
         self.retry_at = word.retry_at;
         self.retry_wait = word.error.wait();
-        self.open = 0;
+        (self.open, self.begun) = (0, 0);
+    }
+
+    /// An answer that was given back is none of this attempt.
+    pub(super) fn begins_anew(&mut self) {
+        if std::mem::take(&mut self.given_back) {
+            (self.answer, self.came, self.took) = (None, None, None);
+            (self.born, self.deadline) = (0, None);
+        }
     }
 
     /// Where its answer stands.
@@ -118,22 +178,49 @@ impl Known {
         if self.name.is_empty() {
             name.clone_into(&mut self.name);
         }
-        self.open = 0;
+        (self.open, self.begun) = (0, 0);
         self.doubted = None;
         self.answer = Some(answer);
     }
 
     /// Its question is open no more; whether it was.
-    pub(crate) fn withdrawn(&mut self) -> bool {
-        self.deadline = None;
+    pub(super) fn withdrawn(&mut self) -> bool {
+        (self.deadline, self.begun) = (None, 0);
         self.heard.take().is_some()
     }
 
+    /// It waits no more; whether it did, or was answered in vain.
+    pub(super) fn waits_no_more(&mut self) -> bool {
+        if self.answer.is_some() {
+            return !std::mem::replace(&mut self.given_back, true);
+        }
+        (self.deadline, self.begun) = (None, 0);
+        std::mem::take(&mut self.born) > 0
+    }
+
     /// A step that must never happen twice may have happened: its start stays open.
-    pub(crate) fn abandoned(&mut self) {
-        self.let_go = true;
+    pub(super) fn abandoned(&mut self) {
+        (self.let_go, self.begun) = (true, 0);
         if !self.once {
             self.open = 0;
+        }
+    }
+
+    /// The body lets go of it without having been told its answer.
+    pub(super) fn leave(&mut self) -> Option<Left> {
+        match &*self.name {
+            WAIT => self.waits_no_more().then(|| Left::Wait(self.came.clone())),
+            ASK if self.answer.is_none() => self.withdrawn().then_some(Left::Question),
+            UPDATE if !self.given_back => {
+                let request = self.took.clone()?;
+                self.given_back = true;
+                Some(Left::Request(request))
+            }
+            _ if self.open > 0 && !self.let_go => {
+                self.abandoned();
+                Some(Left::Step(self.attempts + 1))
+            }
+            _ => None,
         }
     }
 }

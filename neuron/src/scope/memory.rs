@@ -130,7 +130,7 @@ impl MemoryJournal {
                 (None, Some(hash), _) => Some(Json::of(&hash)?),
                 (None, None, said) => said.map(Json::of).transpose()?,
             };
-            history.add(*place, record.kind, &record.payload, beside)?;
+            history.add(*place, place.pos, record.kind, &record.payload, beside)?;
         }
         Ok(history)
     }
@@ -332,6 +332,10 @@ impl Journal for MemoryJournal {
             Ruling::Fail(Error::new(ErrorKind::InDoubt, message))
         };
         Box::pin(future::ready(Ok(ruling)))
+    }
+
+    fn stands(&self, wanted: Sought, pos: u64) -> BoxFuture<'static, Result<Option<Given>, Error>> {
+        Box::pin(future::ready(Ok(self.inner().next_given(&wanted, pos))))
     }
 
     fn given(&self, wanted: Sought, pos: u64) -> BoxFuture<'static, Result<Given, Error>> {

@@ -3,8 +3,9 @@ use std::{collections::HashMap, sync::Arc};
 use super::{
     Committed,
     incarnation::Incarnation,
-    known::{Known, Open, Past},
+    known::{Known, Open, Past, Request},
     recorded::{Answer, lapsed},
+    updates::Reach,
 };
 use crate::{
     Error, ErrorKind, Json, Result,
@@ -12,7 +13,7 @@ use crate::{
         Message as _,
         dialogue::{
             QuestionAnswered, QuestionAsked, QuestionLapsed, QuestionRefused, QuestionWithdrawn, UpdateAccepting,
-            UpdateAnswered, UpdateRefused, UpdateTaken,
+            UpdateAnswered, UpdateRefused, UpdateReturned, UpdateTaken,
         },
         orchestration::PackageAssigned,
         step::{
@@ -28,8 +29,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub struct History {
     scopes: HashMap<Arc<str>, Past>,
-    /// By name of update, the `pos` of the last request that was taken or refused.
-    updates: HashMap<Arc<str>, u64>,
+    /// By name of update, how far requests were taken or refused.
+    updates: HashMap<Arc<str>, Reach>,
     /// The last time that the body has begun again.
     continued: Option<Incarnation>,
     /// Envelopes that were taken into account.
@@ -43,31 +44,30 @@ impl History {
     }
 
     /// Takes one recorded envelope into account. They come by `pos`; types that say nothing about a scope are passed
-    /// over. `large` is the value that stands as an artifact beside the payload; of `step.artifact`, what names it; of
+    /// over. `seq` is its place in its topic, to which an end responds. `large` is the value that stands as an artifact beside the payload; of `step.artifact`, what names it; of
     /// `emit.completed`, the envelope that is its cause.
     ///
     /// # Errors
     /// [`ErrorKind::Schema`] if the payload is not what its type says.
-    pub fn add(&mut self, place: Committed, kind: &str, payload: &Json, large: Option<Json>) -> Result<(), Error> {
+    pub fn add(
+        &mut self,
+        place: Committed,
+        seq: u64,
+        kind: &str,
+        payload: &Json,
+        large: Option<Json>,
+    ) -> Result<(), Error> {
         self.taken += 1;
         match kind {
             AgentContinued::TYPE => {
                 let word: AgentContinued = payload.decode()?;
-                let args = word.args.or(large).unwrap_or_else(Json::null);
-                // What came before is answered for.
-                self.scopes.clear();
-                self.updates = word.updates.into_iter().map(|(name, pos)| (name.into(), pos)).collect();
-                self.continued = Some(Incarnation {
-                    scope: word.key.into(),
-                    number: word.incarnation,
-                    args: (args, word.args_schema),
-                    at: place.at,
-                });
+                self.goes_on(place, word, large);
             }
             StepStarted::TYPE => {
                 let word: StepStarted = payload.decode()?;
                 let call = self.call(&word.scope, &word.key);
                 call.started(&word, large, place.pos);
+                call.begun = seq;
             }
             StepAttempted::TYPE => {
                 let word: StepAttempted = payload.decode()?;
@@ -96,13 +96,14 @@ impl History {
                 let word: TimerStarted = payload.decode()?;
                 let call = self.call(&word.scope, &word.key);
                 call.name = word.name;
-                call.deadline = Some(word.deadline);
+                (call.deadline, call.begun) = (Some(word.deadline), seq);
             }
             WaitStarted::TYPE => {
                 let word: WaitStarted = payload.decode()?;
                 let call = self.call(&word.scope, &word.key);
                 call.name = word.name;
-                (call.born, call.deadline) = (place.pos, word.deadline);
+                call.begins_anew();
+                (call.born, call.deadline, call.begun) = (place.pos, word.deadline, seq);
             }
             EmitCompleted::TYPE => {
                 let word: EmitCompleted = payload.decode()?;
@@ -113,13 +114,13 @@ impl History {
             }
             WaitAbandoned::TYPE => {
                 let word: WaitAbandoned = payload.decode()?;
-                self.call(&word.scope, &word.key).born = 0;
+                self.call(&word.scope, &word.key).waits_no_more();
             }
             QuestionAsked::TYPE => {
                 let word: QuestionAsked = payload.decode()?;
                 let call = self.call(&word.scope, &word.key);
                 call.name = word.name;
-                (call.heard, call.deadline) = (Some(place.pos), word.deadline);
+                (call.heard, call.deadline, call.begun) = (Some(place.pos), word.deadline, seq);
             }
             QuestionRefused::TYPE => {
                 let word: QuestionRefused = payload.decode()?;
@@ -135,11 +136,35 @@ impl History {
             }
             UpdateRefused::TYPE => {
                 let word: UpdateRefused = payload.decode()?;
-                self.updates.insert(word.update.into(), word.asked);
+                self.updates.entry(word.update.into()).or_default().take(word.asked);
+            }
+            UpdateReturned::TYPE => {
+                let word: UpdateReturned = payload.decode()?;
+                let reach = self.updates.entry(word.update.into()).or_default();
+                reach.give_back(word.asked);
+                self.call(&word.scope, &word.key).given_back = true;
             }
             _ => self.add_answer(place, kind, payload, large)?,
         }
         Ok(())
+    }
+
+    /// The body begins again: what came before is answered for.
+    fn goes_on(&mut self, place: Committed, word: AgentContinued, large: Option<Json>) {
+        self.scopes.clear();
+        let mut returned = word.returned;
+        let reaches = word.updates.into_iter().map(|(name, upto)| {
+            let returned = returned.remove(&name).unwrap_or_default();
+            (name.into(), Reach::new(upto, returned))
+        });
+        self.updates = reaches.collect();
+        let args = word.args.or(large).unwrap_or_else(Json::null);
+        self.continued = Some(Incarnation {
+            scope: word.key.into(),
+            number: word.incarnation,
+            args: (args, word.args_schema),
+            at: place.at,
+        });
     }
 
     /// How many envelopes it was made of.
@@ -166,8 +191,8 @@ impl History {
         })
     }
 
-    /// Up to where requests were taken, by name of update.
-    pub(crate) fn take_updates(&mut self) -> HashMap<Arc<str>, u64> {
+    /// How far requests were taken, by name of update.
+    pub(crate) fn take_updates(&mut self) -> HashMap<Arc<str>, Reach> {
         std::mem::take(&mut self.updates)
     }
 
@@ -256,7 +281,14 @@ impl History {
                 let word: UpdateTaken = payload.decode()?;
                 let schema = Some(word.request_schema);
                 let request = output(word.request, schema);
-                self.updates.insert(word.update.into(), word.asked);
+                let update: Arc<str> = word.update.into();
+                self.updates.entry(update.clone()).or_default().take(word.asked);
+                let call = self.call(&word.scope, &word.key);
+                call.begins_anew();
+                call.took = Some(Request {
+                    update,
+                    asked: word.asked,
+                });
                 self.answer(&word.scope, &word.key, &word.name, request.asked(word.asked)?);
             }
             UpdateAnswered::TYPE => {
@@ -278,6 +310,14 @@ impl History {
         if call.answer.is_none() {
             call.answers(name, answer);
         }
+    }
+
+    /// The starts that have no end: the call, and the `seq`.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = (Arc<str>, u64)> {
+        let calls = self.scopes.values().flat_map(Past::iter);
+        calls
+            .filter(|(_, call)| call.begun > 0)
+            .map(|(key, call)| (key.clone(), call.begun))
     }
 
     /// Takes what is known of a scope out, for the body that is about to be driven in it.

@@ -202,6 +202,7 @@ impl Runtime {
     pub fn history(mut self, mut history: History) -> Self {
         self.unsettled = Unsettled::of(history.unsettled_once());
         self.updates = Queues::of(history.take_updates());
+        history.begun().for_each(|(key, seq)| self.journal.begun(key, seq));
         self.history = Mutex::new(history);
         self
     }

@@ -5,8 +5,8 @@ use super::{
 use crate::{
     Error, Json, Result,
     def::Ran,
-    scope::{Burn, Known, Recorded, Stop, Then, by_size},
-    vocabulary::step::{Resolved, StepAbandoned, StepCompleted, StepFailed},
+    scope::{Burn, Recorded, Then, by_size},
+    vocabulary::step::{Resolved, StepCompleted, StepFailed},
 };
 
 impl Execution {
@@ -64,24 +64,7 @@ impl Execution {
 
     /// It ends without an answer: that is on the log, if its start is.
     pub(super) fn abandon(&self) {
-        if self.home.known(&self.key, |call| call.open) == 0 {
-            return;
-        }
-        self.home.known(&self.key, Known::abandoned);
-        self.home.runtime().unsettled.let_go(&self.key);
-        let abandoned = StepAbandoned {
-            scope: self.home.id().to_string(),
-            key: self.key.to_string(),
-            name: self.entry.meta().name.into(),
-            attempt: self.attempt,
-        };
-        match self.record(&abandoned) {
-            Ok(mut record) => {
-                record.burn = Some(self.burnt());
-                self.home.runtime().journal.defer(record);
-            }
-            Err(error) => self.home.runtime().stop(Stop::Refused(error)),
-        }
+        self.home.leave(&self.key, || Some(self.burnt()));
     }
 
     /// What the attempt took, without what its own calls took.

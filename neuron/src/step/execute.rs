@@ -76,6 +76,10 @@ impl Execution {
             }
             Err(Halt::Dropped) => self.abandon(),
         }
+        let Self { home, key, past, .. } = &mut self;
+        if home.runtime().stopped().is_none() {
+            home.runtime().leave_open(key, past);
+        }
     }
 
     async fn until_answered(&mut self) -> Result<(), Halt> {

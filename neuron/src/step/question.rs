@@ -13,20 +13,17 @@ use futures::future::BoxFuture;
 use tokio::sync::oneshot;
 
 use super::{
-    builtin::stop,
     deadline,
     halt::{Halt, held},
 };
 use crate::{
     Cause, Error, ErrorKind, Json, Payload, Result, SchemaRef, SchemaUse, limits, schema,
-    scope::{Ask, Given, Known, Record, Recorded, Scope, Sought, Stop, Taken, Then, by_size, lapsed},
+    scope::{ASK, Ask, Given, Record, Recorded, Scope, Sought, Stop, Taken, Then, by_size, lapsed},
     vocabulary::{
         Message,
-        dialogue::{QuestionAnswered, QuestionAsked, QuestionLapsed, QuestionRefused, QuestionWithdrawn},
+        dialogue::{QuestionAnswered, QuestionAsked, QuestionLapsed, QuestionRefused},
     },
 };
-
-const ASK: &str = "$ask";
 
 /// A question to a person: await it for the answer.
 ///
@@ -162,7 +159,7 @@ fn ask<T: Payload>(scope: &Arc<Scope>, question: String, within: Arc<OnceLock<Du
         Box::pin(async move {
             match inquiry.run(&mut hold).await {
                 Ok(()) => {}
-                Err(Halt::Dropped) => inquiry.withdraw(),
+                Err(Halt::Dropped) => inquiry.home.leave(&inquiry.key, || None),
                 Err(Halt::Stopped(why)) => inquiry.home.runtime().stop(why),
             }
         })
@@ -196,22 +193,27 @@ impl Inquiry {
             }
         };
         let mut over = std::pin::pin!(over);
+        let mut is_over = false;
         loop {
-            let given = journal.given(Sought::Answer(self.key.clone()), heard);
+            let sought = Sought::Answer(self.key.clone());
             let next = async {
-                tokio::select! {
-                    // What was given while nobody was here comes first.
-                    biased;
-                    given = given => given.map(Some),
-                    () = &mut over => Ok(None),
+                if !is_over {
+                    tokio::select! {
+                        // What was given while nobody was here comes first.
+                        biased;
+                        given = journal.given(sought.clone(), heard) => return given.map(Some),
+                        () = &mut over => is_over = true,
+                    }
                 }
+                // What another process has committed by now was perhaps not heard yet.
+                journal.stands(sought, heard).await
             };
             let Some(given) = held(hold, next).await?? else {
                 return self.lapsed().await;
             };
             heard = given.pos;
             // Given after its time, though that was not on the log yet.
-            if deadline.is_some_and(|deadline| given.at > deadline) {
+            if deadline.is_some_and(|deadline| given.at >= deadline) {
                 continue;
             }
             match (self.check)(&given.value) {
@@ -236,7 +238,10 @@ impl Inquiry {
         record.named.push(self.schema.clone());
         let (home, key) = (self.home.clone(), self.key.clone());
         let note: Then = Box::new(move |place| {
-            home.known(&key, |call| (call.heard, call.deadline) = (Some(place.pos), deadline));
+            home.known(&key, |call| {
+                ASK.clone_into(&mut call.name);
+                (call.heard, call.deadline) = (Some(place.pos), deadline);
+            });
         });
         Ok(journal.append(record, note).await?.pos)
     }
@@ -295,23 +300,6 @@ impl Inquiry {
         record.cause = given.cause.clone().map(Cause::Envelope);
         self.home.runtime().journal().append(record, Box::new(|_| {})).await?;
         Ok(())
-    }
-
-    /// The body let go of it.
-    fn withdraw(&self) {
-        // The next attempt of a step asks again, and anew.
-        if !self.home.known(&self.key, Known::withdrawn) {
-            return;
-        }
-        let withdrawn = QuestionWithdrawn {
-            scope: self.home.id().to_string(),
-            key: self.key.to_string(),
-            name: ASK.into(),
-        };
-        match self.record(&withdrawn) {
-            Ok(record) => self.home.runtime().journal().defer(record),
-            Err(error) => stop(&self.home, error),
-        }
     }
 
     fn schema(&self) -> SchemaRef {

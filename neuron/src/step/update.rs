@@ -1,4 +1,13 @@
-use std::{collections::BTreeMap, fmt, future::poll_fn, marker::PhantomData, pin::Pin, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt,
+    future::poll_fn,
+    marker::PhantomData,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use futures::future::BoxFuture;
 use tokio::sync::oneshot;
@@ -9,17 +18,14 @@ use super::{
     question::present,
 };
 use crate::{
-    Cause, Error, Json, Payload, Result, SchemaUse,
-    envelope::bounded,
-    schema,
-    scope::{Answer, Ask, Given, Record, Recorded, Scope, Sought, Taken, Then, by_size},
+    Cause, Error, ErrorKind, Json, Payload, Result, SchemaUse, limits, schema,
+    scope::{Answer, Ask, Given, Record, Recorded, Request, Scope, Sought, Taken, Then, UPDATE, by_size},
     vocabulary::{
         Message,
         dialogue::{UpdateAccepting, UpdateAnswered, UpdateRefused, UpdateTaken},
     },
 };
 
-const UPDATE: &str = "$update";
 const RESPOND: &str = "$respond";
 
 /// Requests into a body that runs, in their order: take one, respond, take the next.
@@ -30,9 +36,7 @@ pub struct Updates<'a, Q, R> {
     scope: &'a Arc<Scope>,
     name: Arc<str>,
     /// Whether it was said on the log that they are taken.
-    said: bool,
-    /// The call that takes the next one. It outlives a `next` that is dropped, so that no request is taken in vain.
-    next: Option<Ask>,
+    said: Arc<AtomicBool>,
     types: PhantomData<fn(Q) -> R>,
 }
 
@@ -51,29 +55,19 @@ impl<'a, Q: Payload, R: Payload> Updates<'a, Q, R> {
         Self {
             scope,
             name: name.into(),
-            said: false,
-            next: None,
+            said: Arc::default(),
             types: PhantomData,
         }
     }
 
     /// The next request. Each is taken once, in the order in which they were made, and a replay is given the same.
-    /// Dropping the future loses none, so it may stand in a `select!`.
+    /// Dropping the future loses none, so it may stand in a `select!`: what was taken for it is there for the next one.
     ///
     /// # Errors
-    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the name is empty or longer than 256 bytes.
+    /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) if the name is empty or longer than
+    /// [`limits::UPDATE_NAME_BYTES_MAX`] bytes.
     pub async fn next(&mut self) -> Result<Update<'a, Q, R>, Error> {
-        let ask = match &mut self.next {
-            Some(ask) => ask,
-            none => none.insert(take::<Q, R>(
-                self.scope,
-                &self.name,
-                !std::mem::replace(&mut self.said, true),
-            )?),
-        };
-        let taken = poll_fn(|cx| Pin::new(&mut *ask).poll(cx)).await;
-        self.next = None;
-        let Taken { json, schema, .. } = taken?;
+        let Taken { json, schema, .. } = take::<Q, R>(self.scope, &self.name, &self.said)?.await?;
         let (asked, json): (u64, Json) = json.decode()?;
         let request = Taken {
             json,
@@ -125,14 +119,20 @@ impl<Q: fmt::Debug, R> fmt::Debug for Update<'_, Q, R> {
     }
 }
 
-fn take<Q: Payload, R: Payload>(scope: &Arc<Scope>, name: &Arc<str>, first: bool) -> Result<Ask, Error> {
-    bounded("the name of an update", name)?;
+fn take<Q: Payload, R: Payload>(scope: &Arc<Scope>, name: &Arc<str>, said: &Arc<AtomicBool>) -> Result<Ask, Error> {
+    let (len, max) = (name.len(), limits::UPDATE_NAME_BYTES_MAX);
+    if len == 0 || len > max {
+        let why = format!("the name of an update has {len} bytes: use 1 to {max}");
+        return Err(Error::new(ErrorKind::Malformed, why));
+    }
     let args = Json::of(&BTreeMap::from([("name", name)]))?;
+    let key = scope.claim(UPDATE, &args)?;
+    said.fetch_or(scope.is_heard(&key), Ordering::Relaxed);
     let taking = Taking {
         home: scope.clone(),
-        key: scope.claim(UPDATE, &args)?,
+        key,
         name: name.clone(),
-        first,
+        said: said.clone(),
         request: schema::of::<Q>()?,
         response: schema::of::<R>()?,
         check: |json| json.decode::<Q>().map(drop),
@@ -141,6 +141,8 @@ fn take<Q: Payload, R: Payload>(scope: &Arc<Scope>, name: &Arc<str>, first: bool
     let start = move |mut hold| -> BoxFuture<'static, ()> {
         Box::pin(async move {
             match taking.run(&mut hold).await {
+                // Its body may have gone on meanwhile.
+                Ok(()) if taking.home.is_let_go(&taking.key) => taking.home.leave(&taking.key, || None),
                 Ok(()) | Err(Halt::Dropped) => {}
                 Err(Halt::Stopped(why)) => taking.home.runtime().stop(why),
             }
@@ -154,8 +156,8 @@ struct Taking {
     home: Arc<Scope>,
     key: Arc<str>,
     name: Arc<str>,
-    /// Whether it is the first that its handle takes.
-    first: bool,
+    /// Whether its handle has said that it takes them.
+    said: Arc<AtomicBool>,
     request: Arc<SchemaUse>,
     response: Arc<SchemaUse>,
     check: fn(&Json) -> Result<(), Error>,
@@ -164,16 +166,25 @@ struct Taking {
 impl Taking {
     async fn run(&self, hold: &mut oneshot::Receiver<()>) -> Result<(), Halt> {
         let runtime = self.home.runtime();
-        if self.first && self.home.known(&self.key, |call| call.heard).is_none() {
+        if !self.said.swap(true, Ordering::Relaxed) {
             self.accept().await?;
         }
         // One at a time, so that each request is taken once, whoever takes it.
         let queue = runtime.updates.queue(&self.name);
-        let mut upto = held(hold, queue.lock()).await?;
+        let _turn = held(hold, queue.turn()).await?;
         loop {
+            let after = queue.reach().after();
             let wanted = Sought::Update(self.name.clone());
-            let given = held(hold, runtime.journal().given(wanted, *upto)).await??;
-            *upto = given.pos;
+            let next = async {
+                tokio::select! {
+                    given = runtime.journal().given(wanted, after) => given.map(Some),
+                    () = queue.returned() => Ok(None),
+                }
+            };
+            let Some(given) = held(hold, next).await?? else {
+                continue;
+            };
+            queue.reach().take(given.pos);
             // From here on nothing is let go of half done.
             match (self.check)(&given.value) {
                 Ok(()) => return self.taken(given).await,
@@ -193,6 +204,7 @@ impl Taking {
         };
         let mut record = self.record(&accepting)?;
         record.named.extend([self.request.clone(), self.response.clone()]);
+        record.keyed = Some(UpdateAccepting::keyed(&self.name).into());
         let (home, key) = (self.home.clone(), self.key.clone());
         let note: Then = Box::new(move |place| home.known(&key, |call| call.heard = Some(place.pos)));
         self.home.runtime().journal().append(record, note).await?;
@@ -215,9 +227,14 @@ impl Taking {
         record.cause = given.cause.map(Cause::Envelope);
         let outcome = Json::of(&(given.pos, given.value));
         let (home, key) = (self.home.clone(), self.key.clone());
+        let took = Request {
+            update: self.name.clone(),
+            asked: given.pos,
+        };
         let hand_over: Then = Box::new(move |place| {
             let mut answer = Recorded::new(place, outcome);
             answer.schema = Some(schema);
+            home.known(&key, |call| call.took = Some(took));
             home.answered(&key, UPDATE, answer);
         });
         self.home.runtime().journal().append(record, hand_over).await?;

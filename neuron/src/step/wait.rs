@@ -23,11 +23,9 @@ use crate::{
     Cause, Envelope, EnvelopeRef, Error, ErrorKind, Filter, Json, Millis, Result,
     def::Context as _,
     ledger::{Found, Wanted},
-    scope::{Ask, Record, Recorded, Scope, Stop, Taken, Then},
-    vocabulary::step::{WaitAbandoned, WaitEnded, WaitStarted},
+    scope::{Ask, Record, Recorded, Scope, Stop, Taken, Then, WAIT},
+    vocabulary::step::{WaitEnded, WaitStarted},
 };
-
-const WAIT: &str = "$wait";
 
 impl Cx {
     /// Waits for an envelope, for ever if need be: on the log of a restarted machine it goes on. What was committed since
@@ -182,8 +180,9 @@ fn wait(scope: &Arc<Scope>, filter: Filter, within: Option<Duration>) -> Result<
     let start = move |mut hold| -> BoxFuture<'static, ()> {
         Box::pin(async move {
             match waiting.run(&mut hold).await {
-                Ok(()) => {}
-                Err(Halt::Dropped) => waiting.abandon(),
+                // Its body may have gone on meanwhile.
+                Ok(()) if !waiting.home.is_let_go(&waiting.key) => {}
+                Ok(()) | Err(Halt::Dropped) => waiting.home.leave(&waiting.key, || None),
                 Err(Halt::Stopped(why)) => waiting.home.runtime().stop(why),
             }
         })
@@ -242,7 +241,10 @@ impl Waiting {
         };
         let (home, key) = (self.home.clone(), self.key.clone());
         let note: Then = Box::new(move |place| {
-            home.known(&key, |call| (call.born, call.deadline) = (place.pos, deadline));
+            home.known(&key, |call| {
+                WAIT.clone_into(&mut call.name);
+                (call.born, call.deadline) = (place.pos, deadline);
+            });
         });
         journal
             .append(Record::of(self.home.id(), &self.key, &started)?, note)
@@ -283,25 +285,5 @@ impl Waiting {
         let mut record = Record::of(self.home.id(), &self.key, &ended)?;
         record.cause = envelope.map(Cause::Envelope);
         Ok((record, outcome, found))
-    }
-
-    /// It ends without an answer: that is on the log, if its start is.
-    fn abandon(&self) {
-        let begun = self.home.known(&self.key, |call| {
-            let open = call.answered().is_none();
-            open && std::mem::take(&mut call.born) > 0
-        });
-        if !begun {
-            return;
-        }
-        let abandoned = WaitAbandoned {
-            scope: self.home.id().to_string(),
-            key: self.key.to_string(),
-            name: WAIT.into(),
-        };
-        match Record::of(self.home.id(), &self.key, &abandoned) {
-            Ok(record) => self.home.runtime().journal().defer(record),
-            Err(error) => self.home.runtime().stop(Stop::Refused(error)),
-        }
     }
 }

@@ -15,6 +15,7 @@ messages! {
     UpdateAccepting "update.accepting";
     UpdateTaken "update.taken";
     UpdateRefused "update.refused";
+    UpdateReturned "update.returned";
     UpdateAnswered "update.answered";
 }
 
@@ -114,6 +115,18 @@ pub struct UpdateAccepting {
     pub response: SchemaRef,
 }
 
+impl UpdateAccepting {
+    /// The birth header `key` under which the last such envelope of a topic is found, by the name of the updates.
+    ///
+    /// ```
+    /// use neuron::vocabulary::dialogue::UpdateAccepting;
+    /// assert_eq!(UpdateAccepting::keyed("add"), "update add");
+    /// ```
+    pub fn keyed(update: &str) -> String {
+        format!("update {update}")
+    }
+}
+
 /// An update is taken, which is an answer to the body. Each is taken once, in the order of their requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -133,6 +146,22 @@ pub struct UpdateTaken {
     pub request: Option<Json>,
     /// The schema that it has.
     pub request_schema: SchemaRef,
+}
+
+/// A request that was taken and that the body was never told of: it is there for the next who takes one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UpdateReturned {
+    /// The scope whose body took it.
+    pub scope: String,
+    /// The call.
+    pub key: String,
+    /// `$update`.
+    pub name: String,
+    /// The name of the update.
+    pub update: String,
+    /// The `pos` of the request.
+    pub asked: u64,
 }
 
 /// A request that no body can take. Whoever made it is told.

@@ -167,7 +167,8 @@ words! {
         #[schemars(with = "Option<Json>")]
         error: Option<Error>,
     }
-    /// The body let go of a wait. It is no answer.
+    /// The body let go of a wait. It is no answer, and after one it says that the body was never told: the envelope is free
+    /// for another wait.
     WaitAbandoned {}
     /// A thread began. It rides with the next commit.
     ThreadStarted {}
@@ -211,6 +212,9 @@ words! {
         /// By name of update, the `pos` of the last request that was taken.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         updates: BTreeMap<String, u64>,
+        /// By name of update, the `pos` of each request up to there that was returned: it is taken first.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        returned: BTreeMap<String, Vec<u64>>,
     }
     /// An answer is on the log and the code no longer asks for it.
     ReplayDiverged {

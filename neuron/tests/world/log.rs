@@ -22,6 +22,12 @@ use super::{Bare, Output, World};
 #[derive(Debug)]
 pub(crate) struct Ticking(Instant);
 
+impl Default for Ticking {
+    fn default() -> Self {
+        Self(Instant::now())
+    }
+}
+
 impl Clock for Ticking {
     fn now(&self) -> Millis {
         Millis(1_790_000_000_000).plus(self.0.elapsed())
@@ -45,7 +51,7 @@ impl Log {
 
     /// One whose commits meet a fault.
     pub(crate) async fn with_fault(topics: &[&str], fault: Option<Arc<dyn Fault>>) -> Self {
-        let clock: Arc<dyn Clock> = Arc::new(Ticking(Instant::now()));
+        let clock: Arc<dyn Clock> = Arc::new(Ticking::default());
         let log = Self::over(Memory::with(clock.clone(), fault).unwrap(), clock);
         for topic in topics {
             log.declare(topic, Contract::Durable).await;
@@ -93,6 +99,7 @@ impl Log {
             author: Author::from(&token),
             owner: ("run:r".into(), epoch),
             control: vec![catalog::control(&token)],
+            given: catalog::control(&token),
             cause: None,
             progress: None,
         };
@@ -138,6 +145,18 @@ impl Log {
 
     pub(crate) fn count(&self, kind: &str) -> usize {
         self.kinds().iter().filter(|known| *known == kind).count()
+    }
+
+    /// The calls that began and did not end, by their last record.
+    pub(crate) fn open(&self) -> Vec<String> {
+        let mut last = std::collections::BTreeMap::new();
+        for envelope in self.on(&Self::steps()) {
+            let payload = envelope.body.payload.unwrap().to_value();
+            last.insert(payload["key"].to_string(), envelope.body.kind.to_string());
+        }
+        let starts = ["step.started", "wait.started", "question.asked", "question.refused"];
+        last.retain(|_, kind| starts.contains(&kind.as_str()));
+        last.into_iter().map(|(key, kind)| format!("{kind} {key}")).collect()
     }
 
     /// Waits until so many of a type stand on the agent's own topic.

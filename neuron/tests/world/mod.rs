@@ -13,7 +13,7 @@ use neuron::{
 };
 
 #[allow(unused_imports, reason = "each test binary uses its part")]
-pub(crate) use log::{Log, say};
+pub(crate) use log::{Log, Ticking, say};
 
 type ArgsOf<F, M> = <<F as Callable<M>>::Def as Def>::Args;
 type Bare<F, M> = <ArgsOf<F, M> as Args>::Bare;

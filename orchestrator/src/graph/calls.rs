@@ -7,7 +7,7 @@ use neuron::{
         Message as _,
         dialogue::{
             QuestionAnswered, QuestionAsked, QuestionLapsed, QuestionWithdrawn, UpdateAccepting, UpdateAnswered,
-            UpdateTaken,
+            UpdateReturned, UpdateTaken,
         },
         step::{
             AgentContinued, EmitCompleted, EmitFailed, ReplayOnceChanged, StepAbandoned, StepAttempted, StepCompleted,
@@ -113,7 +113,7 @@ fn spoken(envelope: &Envelope) -> Option<State> {
         | EmitCompleted::TYPE
         | TransactionCommitted::TYPE => State::Done,
         StepFailed::TYPE | ThreadFailed::TYPE | EmitFailed::TYPE | TransactionFailed::TYPE => State::Failed,
-        StepAbandoned::TYPE | WaitAbandoned::TYPE | QuestionWithdrawn::TYPE => State::Cancelled,
+        StepAbandoned::TYPE | WaitAbandoned::TYPE | QuestionWithdrawn::TYPE | UpdateReturned::TYPE => State::Cancelled,
         StepDoubted::TYPE => State::InDoubt,
         ReplayOnceChanged::TYPE => State::Held,
         _ => return None,

@@ -1,7 +1,7 @@
 //! Answers to questions, given from whatever process.
 
 use neuron::{
-    Append, Author, Error, ErrorKind, Expectation, Json, Kind, Ledger, Receipt, Result, SchemaRef, Topic,
+    Append, Author, Error, ErrorKind, Expectation, Json, Kind, Ledger, Millis, Receipt, Result, SchemaRef, Topic,
     schema::Validator,
     store::Select,
     topic::catalog,
@@ -79,22 +79,32 @@ impl Open {
                 );
                 return Err(Error::new(ErrorKind::Conflict, why));
             }
-            if let What::Asked {
-                deadline: Some(deadline),
-                ..
-            } = self.item.what
-                && ledger.clock().now() > deadline
-            {
-                let why = format!("the time to answer question {} is over", self.key);
-                return Err(Error::new(ErrorKind::Timeout, why));
-            }
+            self.in_time(ledger.clock().now())?;
             let draft = answered.draft(self.topic.clone(), author.clone())?;
             let append = Append::of([draft]).expect(Expectation::Head(self.topic.clone(), head));
             match ledger.append_blocking(append) {
                 // Something else came in between: it may be an answer.
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
-                given => return first(given?),
+                given => {
+                    let receipt = first(given?)?;
+                    // Its body goes by this time, so whoever answers is told by it.
+                    self.in_time(receipt.at)?;
+                    return Ok(receipt);
+                }
             }
+        }
+    }
+
+    fn in_time(&self, at: Millis) -> Result<(), Error> {
+        match self.item.what {
+            What::Asked {
+                deadline: Some(deadline),
+                ..
+            } if at >= deadline => {
+                let why = format!("the time to answer question {} is over", self.key);
+                Err(Error::new(ErrorKind::Timeout, why))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Seat {
     pub(crate) author: Author,
     pub(crate) owner: (String, u64),
     pub(crate) control: Vec<Topic>,
+    /// On which of these it is answered and asked.
+    pub(crate) given: Topic,
     pub(crate) cause: Option<Cause>,
     pub(crate) progress: Topic,
     /// The `pos` of what created the run.
@@ -41,6 +43,7 @@ impl Seat {
             control: std::iter::once(catalog::run_control(run))
                 .chain(token.map(catalog::control))
                 .collect(),
+            given: catalog::run_control(run),
             cause: None,
             progress: catalog::progress(run),
             born: 0,
@@ -57,6 +60,7 @@ impl Seat {
             author: Author::from(token),
             owner,
             control: vec![catalog::run_control(run), catalog::control(token)],
+            given: catalog::control(token),
             cause: None,
             progress: catalog::progress(run),
             born: 0,
@@ -82,6 +86,7 @@ impl Seat {
             author: self.author,
             owner: self.owner,
             control: self.control,
+            given: self.given,
             cause: self.cause,
             progress: Some(self.progress),
         };

@@ -95,6 +95,7 @@ fn metered(world: &World, burn: Burn) {
         author: (&token("researcher a")).into(),
         owner: ("run:digest-1".into(), 0),
         control: Vec::new(),
+        given: catalog::control(&token("researcher a")),
         cause: None,
         progress: None,
     };
