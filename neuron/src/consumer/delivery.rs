@@ -115,6 +115,25 @@ impl Delivery {
         self.end(Verdict::Park { because }).await
     }
 
+    /// Nothing is to be said of the message: whoever works on it stops, or may not work now. It is handed out again after
+    /// this long, to whoever has the consumer open by then, and this delivery does not count. A process that dies before
+    /// that is recorded, within moments, has had its delivery counted.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # fn show(delivery: neuron::consumer::Delivery) {
+    /// delivery.hand_back(Duration::ZERO, "the process stops");
+    /// # }
+    /// ```
+    pub fn hand_back(mut self, after: Duration, because: impl fmt::Display) {
+        self.ended = true;
+        let (now, because) = (self.shared.now(), reason(because));
+        let pos = self.envelope.pos;
+        self.shared.desk().hand_back(pos, self.attempt, after, because, now);
+        self.shared.changed.notify_one();
+        self.shared.work.notify_one();
+    }
+
     /// Work goes on: the ack wait begins anew.
     ///
     /// # Errors

@@ -187,6 +187,21 @@ impl Desk {
         }
     }
 
+    /// Takes a message back whose delivery says nothing about it: it is handed out again after this long, and the delivery
+    /// does not count.
+    pub(super) fn hand_back(&mut self, pos: u64, attempt: u32, after: Duration, because: String, now: Now) {
+        match self.entries.get(&pos).filter(|entry| entry.attempts == attempt) {
+            Some(entry) if matches!(entry.phase, Phase::InHand { .. }) => self.uncounted(pos, after, because, now),
+            _ => self.give_up(pos, attempt, now),
+        }
+    }
+
+    fn uncounted(&mut self, pos: u64, after: Duration, because: String, now: Now) {
+        self.change(pos, |entry| entry.attempts -= 1);
+        let after = Some(after);
+        self.finish(pos, Verdict::Retry { after, because }, now);
+    }
+
     /// Gives a delivery its whole time anew.
     pub(super) fn extend(&mut self, pos: u64, attempt: u32, now: Duration) -> Result<(), Error> {
         self.current(pos, attempt)?;
@@ -231,12 +246,8 @@ impl Desk {
     /// Ends what is prepared and will not be asked for any more. True once nobody has a message in hand.
     pub(super) fn clear(&mut self, now: Now) -> bool {
         while let Some(pos) = self.prepared.first().copied() {
-            self.change(pos, |entry| entry.attempts -= 1);
-            let (after, because) = (
-                Some(Duration::ZERO),
-                "the consumer closed before it was handed out".into(),
-            );
-            self.finish(pos, Verdict::Retry { after, because }, now);
+            let because = "the consumer closed before it was handed out".into();
+            self.uncounted(pos, Duration::ZERO, because, now);
         }
         self.in_hand == 0
     }

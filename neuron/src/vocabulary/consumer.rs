@@ -103,7 +103,7 @@ pub struct ConsumerAcknowledged {
 pub struct ConsumerRetried {
     /// The message.
     pub pos: u64,
-    /// The delivery that ended.
+    /// The last delivery that counts: the one that ended, or the one before it if it was handed back; 0 = none.
     pub attempt: u32,
     /// How long it waits, in milliseconds.
     pub after_ms: u64,

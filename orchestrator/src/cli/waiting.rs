@@ -135,6 +135,14 @@ fn step(what: &What) -> Option<(&str, &str)> {
     }
 }
 
+/// The key of a question.
+fn question(what: &What) -> Option<&str> {
+    match what {
+        What::Asked { key, .. } => Some(key),
+        _ => None,
+    }
+}
+
 impl Waiting {
     #[allow(clippy::unused_self, reason = "every command is run alike")]
     pub(super) fn run(&self, ledger: &Ledger, console: &mut Console<'_>) -> Outcome {
@@ -146,22 +154,22 @@ impl Waiting {
             return console.line("nothing waits for you");
         }
         print(&waiting, console)?;
-        if waiting
-            .iter()
-            .any(|told| told.ruled.is_none() && step(&told.item.what).is_some())
-        {
-            console.say("rule with `neuron resolve STEP done --output JSON`, `redo` or `fail`");
+        let mut steps = waiting.iter().filter(|told| told.ruled.is_none());
+        if let Some((key, _)) = steps.find_map(|told| step(&told.item.what)) {
+            let key = short(key);
+            console.say(&format!(
+                "rule with `neuron resolve {key} done --output JSON`, `redo` or `fail`"
+            ));
         }
         if waiting.iter().any(|told| matches!(told.item.what, What::Paused { .. })) {
             console.say("go on with `neuron resume RUN|TOKEN`");
         }
-        if waiting
-            .iter()
-            .any(|told| matches!(told.item.what, What::Asked { .. }) && !told.answered)
-        {
-            console.say(
-                "answer with `neuron answer STEP ANSWER`; an answer is JSON, or plain text where a text is asked for",
-            );
+        let mut asked = waiting.iter().filter(|told| !told.answered);
+        if let Some(key) = asked.find_map(|told| question(&told.item.what)) {
+            let key = short(key);
+            console.say(&format!(
+                "answer with `neuron answer {key} ANSWER`; an answer is JSON, or plain text where a text is asked for"
+            ));
         }
         Ok(())
     }
@@ -169,7 +177,7 @@ impl Waiting {
 
 fn print(waiting: &[Told], console: &mut Console<'_>) -> Outcome {
     let mut table = Table::new([
-        Column::Whole("STEP"),
+        Column::Whole("KEY"),
         Column::Text("NAME"),
         Column::Whole("WHAT"),
         Column::Text("IN"),

@@ -10,12 +10,12 @@ use neuron::{
 use tokio::{task::JoinSet, time::timeout};
 
 use super::Neuron;
+use crate::builds::Builds;
 
 /// How often a delivery whose handler still works asks for more time: well within what a consumer waits.
 const EXTEND_EVERY: Duration = Duration::from_secs(10);
 
-/// The handlers of a serving process, each on its own task; dropped, they stop, and what they had in hand is handed out
-/// again.
+/// The handlers of a serving process, each on its own task; dropped, they stop, and what they had in hand is handed back.
 pub(super) struct Handlers(JoinSet<Result<Infallible, Error>>);
 
 impl Handlers {
@@ -54,7 +54,7 @@ async fn serve(neuron: Neuron, handler: &'static Handler) -> Result<Infallible, 
         let named = |error: Error| error.context(format!("the handler `{name}` cannot go on"));
         let consumer = handler.consumer(&neuron.0.ownership).map_err(named)?;
         let mut consumer = consumer.open().await.map_err(named)?;
-        let Err(error) = hand_out(&mut consumer, handler, &state).await;
+        let Err(error) = hand_out(&mut consumer, handler, &neuron, &state).await;
         if error.kind() != ErrorKind::Fenced {
             return Err(named(error));
         }
@@ -66,6 +66,7 @@ async fn serve(neuron: Neuron, handler: &'static Handler) -> Result<Infallible, 
 async fn hand_out(
     consumer: &mut Consumer,
     handler: &'static Handler,
+    neuron: &Neuron,
     state: &scope::State,
 ) -> Result<Infallible, Error> {
     let mut in_hand = JoinSet::new();
@@ -78,7 +79,7 @@ async fn hand_out(
         match next {
             Ok(delivery) => {
                 told = false;
-                in_hand.spawn(deliver(delivery, handler, state.clone()));
+                in_hand.spawn(deliver(delivery, handler, neuron.clone(), state.clone()));
             }
             // As many are parked as may be. Somebody will redrive them; until then it asks now and then.
             Err(error) if error.kind() == ErrorKind::TooLarge => {
@@ -93,13 +94,38 @@ async fn hand_out(
     }
 }
 
+/// A message in hand. Dropped with it, as the process stops to serve, it is handed back: that is no fault of its own.
+struct InHand(Option<Delivery>);
+
+impl InHand {
+    fn extend(&mut self) -> Result<(), Error> {
+        self.0.as_mut().map_or(Ok(()), Delivery::extend)
+    }
+
+    /// The delivery, to end it.
+    fn take(&mut self) -> Result<Delivery, Error> {
+        let gone = || Error::new(ErrorKind::Misuse, "the delivery was ended before");
+        self.0.take().ok_or_else(gone)
+    }
+}
+
+impl Drop for InHand {
+    fn drop(&mut self) {
+        if let Some(delivery) = self.0.take() {
+            delivery.hand_back(Duration::ZERO, "its process stopped to serve");
+        }
+    }
+}
+
 /// Handles one message and says how that ended.
-async fn deliver(mut delivery: Delivery, handler: &'static Handler, state: scope::State) {
+async fn deliver(delivery: Delivery, handler: &'static Handler, neuron: Neuron, state: scope::State) {
     let (pos, attempt) = (delivery.envelope().pos, delivery.attempt());
     let event = Event::new(delivery.envelope().clone(), attempt, delivery.key(), state);
-    let said = match handle(&mut delivery, handler, &event).await {
-        Ok(Verdict::Done(Some(effect))) => commit(delivery, effect).await,
-        Ok(verdict) => end(delivery, verdict).await,
+    let mut in_hand = InHand(Some(delivery));
+    let verdict = handle(&mut in_hand, handler, &event, &neuron).await;
+    let said = match verdict.and_then(|verdict| Ok((verdict, in_hand.take()?))) {
+        Ok((Verdict::Done(Some(effect)), delivery)) => commit(delivery, effect).await,
+        Ok((verdict, delivery)) => end(delivery, verdict).await,
         Err(lost) => Err(lost),
     };
     // Then somebody else has the message, or it will be handed out again.
@@ -117,12 +143,15 @@ enum Verdict {
     Again(Option<Duration>, String),
     /// It is laid aside.
     Never(String),
+    /// It was not for this build to handle.
+    NotHere(String),
 }
 
 impl Verdict {
-    fn of(outcome: Result<Option<Append>, Error>) -> Self {
+    fn of(outcome: Result<Option<Append>, Error>, neuron: &Neuron) -> Self {
         match outcome {
             Ok(effect) => Self::Done(effect),
+            Err(error) if error.kind() == ErrorKind::Denied && is_closed(neuron) => Self::NotHere(error.to_string()),
             Err(error) if error.is_terminal() => Self::Never(error.to_string()),
             Err(error) => Self::Again(error.wait(), error.to_string()),
         }
@@ -140,20 +169,25 @@ impl Verdict {
     }
 }
 
+/// Whether an order about the build of this program lets it begin no run.
+fn is_closed(neuron: &Neuron) -> bool {
+    Builds::of(neuron.ledger()).is_ok_and(|builds| builds.begins(&neuron.0.build).is_err())
+}
+
 /// Runs the handler within its time.
 ///
 /// # Errors
 /// Why the delivery is not this process's any more. The handler is stopped then, for somebody else has the message.
-async fn handle(delivery: &mut Delivery, handler: &Handler, event: &Event) -> Result<Verdict, Error> {
+async fn handle(in_hand: &mut InHand, handler: &Handler, event: &Event, neuron: &Neuron) -> Result<Verdict, Error> {
     let longest = handler.meta().timeout_ms.map(Duration::from_millis);
     let (work, late) = (handler.handle(event), past(longest));
     tokio::pin!(work, late);
     loop {
         tokio::select! {
             biased;
-            outcome = &mut work => return Ok(Verdict::of(outcome)),
+            outcome = &mut work => return Ok(Verdict::of(outcome, neuron)),
             because = &mut late => return Ok(Verdict::Again(None, because)),
-            () = tokio::time::sleep(EXTEND_EVERY) => delivery.extend()?,
+            () = tokio::time::sleep(EXTEND_EVERY) => in_hand.extend()?,
         }
     }
 }
@@ -181,5 +215,10 @@ async fn end(delivery: Delivery, verdict: Verdict) -> Result<(), Error> {
         Verdict::Again(Some(wait), because) => delivery.fail_after(wait, because).await,
         Verdict::Again(None, because) => delivery.fail(because).await,
         Verdict::Never(because) => delivery.poison(because).await,
+        Verdict::NotHere(because) => {
+            // By then the handlers of this build have stopped.
+            delivery.hand_back(2 * limits::SERVE_POLL, because);
+            Ok(())
+        }
     }
 }

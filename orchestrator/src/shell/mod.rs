@@ -25,6 +25,7 @@ mod signal;
 mod standing;
 mod supervise;
 mod switchboard;
+mod tries;
 pub(crate) mod update;
 
 pub use assign::{Assign, Work};

@@ -11,6 +11,7 @@ use super::{
     handlers::Handlers,
     standing::{Standing, standing},
     supervise::owned,
+    tries::Tries,
 };
 use crate::{
     builds::{BuildOrders, Builds},
@@ -106,8 +107,13 @@ impl Neuron {
     /// Keeps taking up unfinished runs until it is dropped, also those of a process that dies or hangs later, and runs
     /// the handlers of this program, each function with `#[on("…")]`.
     ///
+    /// A run that is held, because this code does not fit its log, is taken up once; again when somebody says something
+    /// to it (an order, a ruling), or by another process. One that was left for another reason is tried again less and
+    /// less often, at least once a minute.
+    ///
     /// A handler is a durable consumer: of all processes that serve, one runs it and the others stand by. When this is
-    /// dropped the handlers stop, and what they had in hand is handed out again. The runs go on.
+    /// dropped, or an order drains the build, the handlers stop, and what they had in hand is handed out again, its
+    /// delivery uncounted. The runs go on.
     ///
     /// ```
     /// use neuron::{Append, Author, Contract, Draft, Event, Pattern, Topic, on};
@@ -139,15 +145,31 @@ impl Neuron {
     /// [`ErrorKind::Denied`] naming the order, once the build of this program is retired; [`ErrorKind::Contract`] if a
     /// consumer of a handler's name exists and is given other messages; a kind of the disk.
     pub async fn serve(&self) -> Result<(), Error> {
-        let mut handlers = Handlers::start(self);
+        let mut handlers = None;
         // A view: each look costs what has changed since the one before, however long the log is.
         let unfinished = self.0.ledger.view(Unfinished).await?;
         let orders = self.0.ledger.view(BuildOrders).await?;
         // What cannot be read back is for whoever knows its arguments, or mends the store: this program will not.
         let mut passed_over = HashSet::new();
+        let mut tries = Tries::default();
         loop {
-            orders.now().await?.read(|orders| orders.serves(&self.0.build))??;
-            for (id, name) in unfinished.now().await?.read(oldest_first)? {
+            let build = &self.0.build;
+            let begins = orders.now().await?.read(|orders| {
+                orders.serves(build)?;
+                Ok::<_, Error>(orders.begins(build).is_ok())
+            })??;
+            if !begins && handlers.take().is_some() {
+                tracing::info!(
+                    build,
+                    "the handlers stop: by an order this build begins nothing any more"
+                );
+            }
+            if begins && handlers.is_none() {
+                handlers = Some(Handlers::start(self));
+            }
+            let open = unfinished.now().await?;
+            open.read(|open| tries.keep(|run| open.contains_key(run)))?;
+            for (id, name) in open.read(oldest_first)? {
                 let entry = self.0.registry.get("orchestrator", &name);
                 let Some(entry) = entry.filter(|_| !self.0.is_live(&id) && !passed_over.contains(&id)) else {
                     continue;
@@ -155,15 +177,21 @@ impl Neuron {
                 if self.0.live() >= limits::RECOVERED_AT_ONCE_MAX {
                     break;
                 }
+                if !tries.may_be_taken_up(&id, &self.0.switchboard) {
+                    continue;
+                }
                 match self.ready(&id, entry).await? {
                     // Whoever drives it now is watched, and followed when it dies or hangs.
-                    Ready::Now(args) => drop(self.0.start(&id, entry, args, None)?),
+                    Ready::Now(args) => tries.took_up(&id, self.0.start(&id, entry, args, None)?),
                     Ready::Unreadable | Ready::Damaged => drop(passed_over.insert(id)),
                     // It may be released.
                     Ready::Refused | Ready::Ended => {}
                 }
             }
-            handlers.watch(limits::SERVE_POLL).await?;
+            match &mut handlers {
+                Some(handlers) => handlers.watch(limits::SERVE_POLL).await?,
+                None => tokio::time::sleep(limits::SERVE_POLL).await,
+            }
         }
     }
 

@@ -4,8 +4,9 @@ use std::{
 };
 
 use neuron::{
-    Envelope, Error, Ledger, Pattern, Result, RunId, TokenId,
+    Envelope, Error, ErrorKind, Ledger, Pattern, Result, RunId, TokenId,
     ledger::From,
+    limits,
     vocabulary::{
         Message as _,
         control::{ControlCancelled, ControlPaused, ControlResumed},
@@ -31,6 +32,10 @@ pub(crate) struct Switchboard {
 struct Lines {
     runs: HashMap<RunId, Signals>,
     tokens: HashMap<TokenId, Signals>,
+    /// Runs that were left without an end, and whether anything was said to them since.
+    left: HashMap<RunId, bool>,
+    /// The tokens of these.
+    homes: HashMap<TokenId, RunId>,
 }
 
 impl Switchboard {
@@ -57,9 +62,13 @@ impl Switchboard {
                         let Some(board) = weak.upgrade() else { return };
                         board.hand_on(&envelope);
                     }
+                    // One order cannot be read; those behind it can.
+                    Err(error) if error.kind() == ErrorKind::Corrupt => {
+                        tracing::error!(%error, "an order on the log cannot be read and is passed over");
+                    }
                     Err(error) => {
-                        tracing::error!(%error, "orders can no longer be read from the log");
-                        return;
+                        tracing::error!(%error, "orders cannot be read from the log; they are tried again");
+                        tokio::time::sleep(limits::SERVE_POLL).await;
                     }
                 }
             }
@@ -68,7 +77,11 @@ impl Switchboard {
     }
 
     pub(crate) fn connect_run(&self, run: &RunId, signals: &Signals) {
-        self.lines().runs.insert(run.clone(), signals.clone());
+        let mut lines = self.lines();
+        lines.runs.insert(run.clone(), signals.clone());
+        if lines.left.remove(run).is_some() {
+            lines.homes.retain(|_, home| home != run);
+        }
     }
 
     pub(crate) fn connect_token(&self, token: &TokenId, signals: &Signals) {
@@ -83,11 +96,31 @@ impl Switchboard {
         }
     }
 
+    /// A run is left without an end: from now on it is noted whether anything is said to it or its packages.
+    pub(crate) fn leave<'a>(&self, run: &RunId, tokens: impl IntoIterator<Item = &'a TokenId>) {
+        let mut lines = self.lines();
+        lines.left.insert(run.clone(), false);
+        let homes = tokens.into_iter().map(|token| (token.clone(), run.clone()));
+        lines.homes.extend(homes);
+    }
+
+    /// Whether somebody has said something to a run, or to a package of it, since it was left here: an order, a ruling, an
+    /// answer.
+    pub(crate) fn is_spoken_to(&self, run: &RunId) -> bool {
+        self.lines().left.get(run).is_some_and(|told| *told)
+    }
+
     fn hand_on(&self, envelope: &Envelope) {
-        let Some((target, order)) = order_of(envelope) else {
-            return;
+        let Some(target) = target_of(envelope) else { return };
+        let mut lines = self.lines();
+        let home = match &target {
+            Target::Run(run) => Some(run.clone()),
+            Target::Token(token) => lines.homes.get(token).cloned(),
         };
-        let lines = self.lines();
+        if let Some(told) = home.and_then(|run| lines.left.get_mut(&run)) {
+            *told = true;
+        }
+        let Some(order) = order_of(envelope) else { return };
         let (line, token) = match target {
             Target::Run(run) => (lines.runs.get(&run), None),
             Target::Token(token) => (lines.tokens.get(&token), Some(token)),
@@ -103,9 +136,19 @@ impl Switchboard {
     }
 }
 
-/// Whom an envelope orders what; `None` for anything else on a control topic, such as a ruling.
-fn order_of(envelope: &Envelope) -> Option<(Target, Order)> {
-    let order = match envelope.body.kind.as_str() {
+/// Whom an envelope of a control topic is said to.
+fn target_of(envelope: &Envelope) -> Option<Target> {
+    let segments: Vec<&str> = envelope.topic.segments().collect();
+    match segments[..] {
+        ["orchestration", run, "control"] => RunId::new(run).ok().map(Target::Run),
+        ["agent", token, "control"] => TokenId::new(token).ok().map(Target::Token),
+        _ => None,
+    }
+}
+
+/// What an envelope orders; `None` for anything else on a control topic, such as a ruling.
+fn order_of(envelope: &Envelope) -> Option<Order> {
+    Some(match envelope.body.kind.as_str() {
         ControlPaused::TYPE => Order::Pause,
         ControlResumed::TYPE => Order::Resume,
         ControlCancelled::TYPE => Order::Cancel {
@@ -115,12 +158,5 @@ fn order_of(envelope: &Envelope) -> Option<(Target, Order)> {
                 .and_then(|order| order.because),
         },
         _ => return None,
-    };
-    let segments: Vec<&str> = envelope.topic.segments().collect();
-    let target = match segments[..] {
-        ["orchestration", run, "control"] => Target::Run(RunId::new(run).ok()?),
-        ["agent", token, "control"] => Target::Token(TokenId::new(token).ok()?),
-        _ => return None,
-    };
-    Some((target, order))
+    })
 }

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::{Either, select};
 use neuron::{
-    Author, Draft, Error, ErrorKind, Json, Kind, Ledger, Pattern, Receipt, Result, RunId, SchemaRef, TokenId, Topic,
+    Author, Draft, Envelope, Error, ErrorKind, Json, Kind, Ledger, Pattern, Receipt, Result, RunId, SchemaRef, TokenId,
+    Topic,
     ledger::From,
     store::Select,
     topic::catalog,
@@ -47,53 +48,33 @@ impl Taker {
             Standing::Open(_) => {}
         }
         let open = open(ledger, run)?;
-        let mut takers: BTreeMap<TokenId, Self> = BTreeMap::new();
-        let mut others = BTreeSet::new();
-        let accepting = Select::Kind(Kind::new(UpdateAccepting::TYPE)?);
-        for envelope in ledger.read(accepting).newest_first().envelopes() {
-            let envelope = envelope?;
-            let said = open.iter().find(|(token, _)| catalog::steps(token) == envelope.topic);
-            let Some((token, key)) = said else { continue };
-            let Some(accepting) = UpdateAccepting::read(&envelope)? else {
+        let mut takers = Vec::new();
+        for (taker, key) in &open {
+            let is_meant = token.is_none_or(|token| token == taker);
+            let Some(envelope) = is_meant.then(|| accepting(ledger, taker, name)).transpose()?.flatten() else {
                 continue;
             };
-            if accepting.update != name {
-                others.insert(accepting.update);
-                continue;
-            }
-            takers.entry(token.clone()).or_insert_with(|| Self {
+            takers.push(Self {
                 run: run.clone(),
-                token: token.clone(),
+                token: taker.clone(),
                 key: key.clone(),
                 name: name.into(),
-                request: accepting.request,
+                request: envelope.decode::<UpdateAccepting>()?.request,
                 pos: envelope.pos,
             });
         }
-        if let Some(token) = token {
-            takers.retain(|taker, _| taker == token);
-        }
         if takers.len() > 1 {
-            let tokens: Vec<_> = takers.keys().map(ToString::to_string).collect();
+            let tokens: Vec<_> = takers.iter().map(|taker| taker.token.to_string()).collect();
             let why = format!(
                 "several agents of run `{run}` take updates `{name}`: name one by its token ({})",
                 tokens.join(", ")
             );
             return Err(Error::new(ErrorKind::Misuse, why));
         }
-        takers.into_values().next().ok_or_else(|| {
-            let others: Vec<_> = others.into_iter().collect();
-            let known = if others.is_empty() {
-                "it takes none now".into()
-            } else {
-                format!("it takes {}", others.join(", "))
-            };
-            let name = name.escape_debug();
-            Error::new(
-                ErrorKind::NotFound,
-                format!("run `{run}` takes no updates `{name}`: {known}"),
-            )
-        })
+        match takers.pop() {
+            Some(taker) => Ok(taker),
+            None => Err(nobody(ledger, run, name, &open)?),
+        }
     }
 
     /// What is to go on the log, if it is a request at all.
@@ -150,7 +131,7 @@ impl Taker {
         }
     }
 
-    fn is_end(&self, ledger: &Ledger, envelope: &neuron::Envelope) -> Result<bool, Error> {
+    fn is_end(&self, ledger: &Ledger, envelope: &Envelope) -> Result<bool, Error> {
         Ok(ended(envelope)?.is_some_and(|key| key == self.key) || end(ledger, envelope)?.is_some())
     }
 }
@@ -197,14 +178,55 @@ fn open(ledger: &Ledger, run: &RunId) -> Result<BTreeMap<TokenId, String>, Error
     Ok(open)
 }
 
+/// Where a package has said last that it takes updates of this name.
+fn accepting(ledger: &Ledger, token: &TokenId, name: &str) -> Result<Option<Envelope>, Error> {
+    let topic = catalog::steps(token);
+    let Some(seq) = ledger.store().keyed(&topic, &UpdateAccepting::keyed(name))? else {
+        return Ok(None);
+    };
+    let row = ledger.store().row(&topic, seq)?;
+    row.map(|row| row.envelope()).transpose()
+}
+
+/// Nobody takes updates of this name: what the run takes instead.
+fn nobody(ledger: &Ledger, run: &RunId, name: &str, open: &BTreeMap<TokenId, String>) -> Result<Error, Error> {
+    let mut others = BTreeSet::new();
+    let topics: BTreeSet<Topic> = open.keys().map(catalog::steps).collect();
+    let accepting = Select::Kind(Kind::new(UpdateAccepting::TYPE)?);
+    // What came before the run is of others.
+    for envelope in ledger.read(accepting).from(begun(ledger, run)?).envelopes() {
+        let envelope = envelope?;
+        if topics.contains(&envelope.topic) {
+            others.extend(UpdateAccepting::read(&envelope)?.map(|accepting| accepting.update));
+        }
+    }
+    let others: Vec<_> = others.into_iter().collect();
+    let known = if others.is_empty() {
+        "it takes none now".into()
+    } else {
+        format!("it takes {}", others.join(", "))
+    };
+    let name = name.escape_debug();
+    Ok(Error::new(
+        ErrorKind::NotFound,
+        format!("run `{run}` takes no updates `{name}`: {known}"),
+    ))
+}
+
+/// The `pos` at which a run began.
+fn begun(ledger: &Ledger, run: &RunId) -> Result<u64, Error> {
+    let first = ledger.store().row(&catalog::lifecycle(run), 1)?;
+    Ok(first.map_or(1, |row| row.pos))
+}
+
 /// The package whose answer an envelope is.
-fn ended(envelope: &neuron::Envelope) -> Result<Option<String>, Error> {
+fn ended(envelope: &Envelope) -> Result<Option<String>, Error> {
     let completed = PackageCompleted::read(envelope)?.map(|completed| completed.key);
     Ok(completed.or(PackageFailed::read(envelope)?.map(|failed| failed.key)))
 }
 
 /// What an envelope says to whoever made the request at `asked`.
-fn responds(ledger: &Ledger, envelope: &neuron::Envelope, asked: u64) -> Result<Option<Result<Json, Error>>, Error> {
+fn responds(ledger: &Ledger, envelope: &Envelope, asked: u64) -> Result<Option<Result<Json, Error>>, Error> {
     if let Some(refused) = UpdateRefused::read(envelope)?.filter(|refused| refused.asked == asked) {
         return Ok(Some(Err(Error::new(ErrorKind::Schema, refused.reason))));
     }

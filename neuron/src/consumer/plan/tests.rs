@@ -251,6 +251,14 @@ impl World {
             0 | 1 => Verdict::Ack,
             2 => Verdict::Retry { after: None, because },
             3 => Verdict::Park { because },
+            4 if how > 128 => {
+                let counted = self.desk.entries.get(&pos).map(|entry| entry.attempts);
+                self.desk.hand_back(pos, attempt, Duration::ZERO, because, now);
+                if self.desk.entries.get(&pos).map(|entry| entry.attempts) < counted {
+                    self.deliveries.entry(pos).and_modify(|count| *count -= 1);
+                }
+                return;
+            }
             4 => return self.desk.give_up(pos, attempt, now),
             _ => {
                 if self.desk.begin_effect(pos, attempt).is_ok() {

@@ -74,6 +74,7 @@ impl Driver {
     async fn leave(&self, error: &Error) {
         tracing::warn!(%error, "the run is left without an end");
         self.stop_all(error);
+        self.engine.switchboard.leave(&self.id, &self.tokens);
         if let Err(error) = self.engine.ownership.release(&self.owner.0).await {
             tracing::debug!(%error, "the run could not be given back");
         }

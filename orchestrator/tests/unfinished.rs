@@ -1,0 +1,232 @@
+//! What a process that serves does with what it cannot bring to its end: a run that is held, a message of which it may not
+//! begin a run, a message that it has in hand when it stops.
+
+#![allow(clippy::unwrap_used, missing_docs, reason = "a test that fails is meant to panic")]
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
+
+use orchestrator::{
+    builds::{BuildOrder, order_build},
+    neuron::{
+        Author, ConsumerId, Contract, Draft, Kind, Ledger, Pattern, SystemClock, Topic,
+        consumer::Progress,
+        pipeline::Pipeline,
+        store::{Memory, Select},
+    },
+    prelude::*,
+    testing::Kit,
+};
+
+// -- a run that is held --
+
+/// Awaits what is not on the log: in strict mode its run is held, for a person to look.
+#[orchestrator]
+async fn careless(_board: &Board) -> Result<()> {
+    tokio::task::yield_now().await;
+    let (_keep, never) = tokio::sync::oneshot::channel::<()>();
+    let _ = never.await;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_that_is_held_does_not_fill_the_log_of_a_process_that_serves() {
+    let kit = Kit::with(|| Neuron::builder().strict(true)).await.unwrap();
+    let held = kit.run(careless, ()).await.unwrap_err();
+    assert_eq!(held.kind(), ErrorKind::Diverged, "{held}");
+    let mut lengths = Vec::new();
+    for _ in 0..3 {
+        let served = kit.skip_time(tokio::time::timeout(Duration::from_secs(20), kit.neuron().serve()));
+        assert!(served.await.is_err(), "it serves on");
+        kit.ledger().store().flush();
+        lengths.push(kit.ledger().store().last().unwrap().0);
+    }
+    let (first, last) = (lengths[0], lengths[2]);
+    assert!(
+        last - first < 20,
+        "twenty seconds of serving a held run write {lengths:?}: more and more"
+    );
+}
+
+#[step]
+async fn slow(_cx: &Cx) -> Result<()> {
+    tokio::time::sleep(Duration::from_hours(1)).await;
+    Ok(())
+}
+
+#[agent]
+async fn worker(cx: &Cx) -> Result<()> {
+    Ok(slow(cx).await?)
+}
+
+#[agent]
+async fn dreamer(_cx: &Cx) -> Result<()> {
+    let (_keep, never) = tokio::sync::oneshot::channel::<()>();
+    let _ = never.await;
+    Ok(())
+}
+
+#[orchestrator]
+async fn office(board: &Board) -> Result<()> {
+    let (worked, dreamt) = (board.assign(worker, ()), board.assign(dreamer, ()));
+    worked.await?;
+    Ok(dreamt.await?)
+}
+
+#[tokio::test]
+async fn a_step_is_not_begun_again_and_again_because_another_package_is_held() {
+    let kit = Kit::with(|| Neuron::builder().strict(true)).await.unwrap();
+    let held = kit.run(office, ()).await.unwrap_err();
+    assert_eq!(held.kind(), ErrorKind::Diverged, "{held}");
+    let served = kit.skip_time(tokio::time::timeout(Duration::from_secs(20), kit.neuron().serve()));
+    assert!(served.await.is_err(), "it serves on");
+    let begun = kit.faults().entered().iter().filter(|call| call.name == "slow").count();
+    let kind = Kind::new("step.doubted").unwrap();
+    let doubted = kit.ledger().read(Select::Kind(kind)).envelopes().count();
+    assert!(
+        begun <= 2 && doubted == 0,
+        "begun {begun} times, in doubt {doubted} times"
+    );
+}
+
+/// Serves for so long.
+async fn serve(kit: &Kit, time: Duration) {
+    let served = kit.skip_time(tokio::time::timeout(time, kit.neuron().serve()));
+    assert!(served.await.is_err(), "it serves on");
+}
+
+#[tokio::test]
+async fn a_run_that_is_held_is_taken_up_again_when_somebody_says_something_to_it() {
+    let kit = Kit::with(|| Neuron::builder().strict(true)).await.unwrap();
+    let running = kit.run(office, ()).id("office").start().await.unwrap();
+    let run = Target::Run(running.id().clone());
+    let held = running.wait().await.unwrap_err();
+    assert_eq!(held.kind(), ErrorKind::Diverged, "{held}");
+    let begun = || kit.faults().entered().iter().filter(|call| call.name == "slow").count();
+    serve(&kit, Duration::from_secs(20)).await;
+    let before = begun();
+    let serving = serve(&kit, Duration::from_secs(20));
+    let said = async {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        kit.neuron().resume(&run).await.unwrap();
+    };
+    tokio::join!(serving, said);
+    assert_eq!(begun(), before + 2, "once as a serving begins, once as it is spoken to");
+}
+
+// -- a build that is drained --
+
+#[orchestrator]
+async fn ship(_board: &Board, order: String) -> Result<String> {
+    Ok(order)
+}
+
+#[on("orders", from = start, retry(3, backoff = "1s"))]
+async fn placed(event: &Event, order: String) -> Result<()> {
+    let neuron = event.state::<Neuron>()?;
+    neuron.run(ship, order).id(event.envelope().id().to_string()).await?;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_a_build_is_drained_its_handlers_lay_no_message_aside_that_another_build_can_handle() {
+    let store = Memory::new().unwrap();
+    let ledger = Ledger::over(Arc::new(store), Arc::new(SystemClock), Pipeline::default()).unwrap();
+    let orders = Pattern::new("orders").unwrap();
+    ledger
+        .declare(&orders, Contract::Durable, &Author::cli())
+        .await
+        .unwrap();
+    let name = ConsumerId::new("placed").unwrap();
+    let parked = || ledger.fold(&Progress::new(name.clone()), None).unwrap().state.parked;
+    let mut serving = Vec::new();
+    for build in ["shop 1", "shop 2"] {
+        let neuron = Neuron::builder().build(build).over(ledger.clone()).await.unwrap();
+        serving.push(tokio::spawn(async move { neuron.serve().await }));
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+    order_build(&ledger, "shop 1", BuildOrder::Drain, None, Author::cli())
+        .await
+        .unwrap();
+    let draft = Draft::new(Topic::new("orders").unwrap(), Author::cli(), "order").unwrap();
+    let order = ledger
+        .publish(draft.payload(&"a hat".to_owned()).unwrap())
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let pending: Vec<_> = ledger
+        .parked(&name)
+        .unwrap()
+        .map(|parked| parked.unwrap().because)
+        .collect();
+    assert!(parked().is_empty(), "pos {} is laid aside: {pending:?}", order.pos);
+    let observer = Neuron::builder().build("shop 2").over(ledger.clone()).await.unwrap();
+    let shipped = observer.run(ship, "a hat".into()).id(order.id.to_string()).await;
+    assert_eq!(shipped.unwrap(), "a hat");
+    // It begins again where the other one stops.
+    for (build, order) in [("shop 1", BuildOrder::Release), ("shop 2", BuildOrder::Drain)] {
+        order_build(&ledger, build, order, None, Author::cli()).await.unwrap();
+    }
+    let draft = Draft::new(Topic::new("orders").unwrap(), Author::cli(), "order").unwrap();
+    let order = ledger
+        .publish(draft.payload(&"a coat".to_owned()).unwrap())
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    assert!(parked().is_empty(), "pos {} is laid aside", order.pos);
+    let observer = Neuron::builder().build("shop 1").over(ledger.clone()).await.unwrap();
+    let shipped = observer.run(ship, "a coat".into()).id(order.id.to_string()).await;
+    assert_eq!(shipped.unwrap(), "a coat");
+    let runs = ledger.fold(&orchestrator::runs::Runs, None).unwrap().state;
+    let builds: Vec<_> = runs.values().map(|run| &*run.build).collect();
+    assert_eq!(builds.len(), 2);
+    assert!(builds.contains(&"shop 1") && builds.contains(&"shop 2"), "{builds:?}");
+    drop(serving);
+}
+
+// -- a message in hand --
+
+/// How often the handler was given the message.
+struct Given(AtomicU32, tokio::sync::Notify);
+
+#[on("letters", from = start, retry(1))]
+async fn read(event: &Event) -> Result<()> {
+    let given = event.state::<Arc<Given>>()?;
+    given.0.fetch_add(1, Ordering::SeqCst);
+    given.1.notify_one();
+    std::future::pending::<()>().await;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_handler_has_in_hand_when_serving_is_dropped_is_handed_out_again() {
+    let store = Memory::new().unwrap();
+    let ledger = Ledger::over(Arc::new(store), Arc::new(SystemClock), Pipeline::default()).unwrap();
+    let letters = Pattern::new("letters").unwrap();
+    ledger
+        .declare(&letters, Contract::Durable, &Author::cli())
+        .await
+        .unwrap();
+    let draft = Draft::new(Topic::new("letters").unwrap(), Author::cli(), "letter").unwrap();
+    ledger.publish(draft).await.unwrap();
+    let given = Arc::new(Given(AtomicU32::new(0), tokio::sync::Notify::new()));
+    for times in 1..=2 {
+        let builder = Neuron::builder().state(given.clone());
+        let neuron = builder.over(ledger.clone()).await.unwrap();
+        let serving = tokio::spawn(async move { neuron.serve().await });
+        let told = tokio::time::timeout(Duration::from_hours(1), given.1.notified()).await;
+        let state = ledger
+            .fold(&Progress::new(ConsumerId::new("read").unwrap()), None)
+            .unwrap()
+            .state;
+        assert!(told.is_ok(), "serving for the {times}. time: {:?}", state.parked);
+        assert_eq!(given.0.load(Ordering::SeqCst), times);
+        serving.abort();
+        let _aborted = serving.await;
+    }
+}
