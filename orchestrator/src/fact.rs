@@ -112,6 +112,21 @@ impl Fact {
         }))
     }
 
+    /// The package that it is about; none for a whole run, or for an edge.
+    pub fn package(&self) -> Option<&str> {
+        Some(match self {
+            Self::Assigned(assigned) => &assigned.key,
+            Self::Declared(plan) | Self::Redeclared(plan) => &plan.package,
+            Self::Amended(amended) => &amended.package,
+            Self::Deviated(deviated) => &deviated.package,
+            Self::Go(go) => &go.package,
+            Self::Objected(objected) => &objected.package,
+            Self::Denied(denied) => &denied.package,
+            Self::Ended { package, .. } => package,
+            Self::Created(_) | Self::Decomposed(_) | Self::Edge(_) | Self::Concluded(_) => return None,
+        })
+    }
+
     /// The envelope that says it, for what the orchestrator writes itself; `None` for what is written together with a
     /// value that only its holder has: the birth and the end of a run, and the answer of a package.
     ///

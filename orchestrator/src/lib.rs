@@ -11,6 +11,7 @@
 )]
 
 pub mod account;
+mod ancestry;
 pub mod board;
 pub mod builds;
 pub mod clearance;
@@ -29,8 +30,8 @@ pub mod waiting;
 
 pub use neuron;
 pub use shell::{
-    Assign, Begins, Board, Builder, Found, Neuron, Outlook, Package, Recovered, Replayed, Run, Running, Target, Work,
-    order,
+    Assign, Begins, Board, Builder, Fork, Found, Neuron, Outlook, Package, Recovered, Replayed, Run, Running, Target,
+    Work, order,
 };
 
 /// The program of the README compiles.

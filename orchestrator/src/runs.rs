@@ -10,7 +10,7 @@ use neuron::{
         Message as _,
         control::{ControlPaused, ControlResumed},
         orchestration::{
-            OrchestrationCancelled, OrchestrationCompleted, OrchestrationCreated, OrchestrationDecomposed,
+            Fork, OrchestrationCancelled, OrchestrationCompleted, OrchestrationCreated, OrchestrationDecomposed,
             OrchestrationFailed,
         },
         step::{PackageCompleted, PackageFailed},
@@ -64,6 +64,9 @@ pub struct RunSummary {
     pub answered: u64,
     /// The program that began it.
     pub build: String,
+    /// The run that it parts from, if it is a fork.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Fork>,
 }
 
 /// Folds the log into a summary of every run, by id.
@@ -100,6 +103,7 @@ impl Fold for Runs {
                 packages: 0,
                 answered: 0,
                 build: created.build,
+                fork: created.fork,
             };
             runs.entry(id).or_insert(run);
             return Ok(());
@@ -125,7 +129,7 @@ impl Fold for Runs {
     }
 
     fn snapshot(&self) -> Option<Codec<Self::State>> {
-        Some(Codec::new("runs", 1))
+        Some(Codec::new("runs", 2))
     }
 }
 

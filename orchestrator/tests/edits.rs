@@ -259,3 +259,80 @@ async fn an_output_of_another_type_is_upcast_and_without_an_upcaster_the_run_is_
     }
     assert!(held > 0);
 }
+
+/// A letter that is translated badly, and what becomes of it once that is mended.
+mod bad {
+    use super::{Board, Cx, Result, agent, did, orchestrator, step};
+
+    #[step]
+    pub(super) async fn fetch(cx: &Cx, page: u32) -> Result<u32> {
+        did(cx, "fetch")?;
+        Ok(page * 10)
+    }
+
+    #[step(name = "translate")]
+    pub(super) async fn translate(cx: &Cx, text: String) -> Result<String> {
+        did(cx, "bad")?;
+        Ok(format!("{text}, badly"))
+    }
+
+    #[agent(name = "translator")]
+    pub(super) async fn translator(cx: &Cx, text: String) -> Result<String> {
+        let read = fetch(cx, 7).await?;
+        Ok(format!("{read} {}", translate(cx, text).await?))
+    }
+
+    #[orchestrator(name = "letter")]
+    pub(super) async fn letter(board: &Board, text: String) -> Result<String> {
+        Ok(board.assign(translator, text).await?)
+    }
+}
+
+mod mended {
+    use super::{Board, Cx, Result, agent, bad::fetch, did, orchestrator, step};
+
+    #[step(name = "translate")]
+    pub(super) async fn translate(cx: &Cx, text: String) -> Result<String> {
+        did(cx, "good")?;
+        Ok(format!("{text}, well"))
+    }
+
+    #[agent(name = "translator")]
+    pub(super) async fn translator(cx: &Cx, text: String) -> Result<String> {
+        let read = fetch(cx, 7).await?;
+        Ok(format!("{read} {}", translate(cx, text).await?))
+    }
+
+    #[orchestrator(name = "letter")]
+    pub(super) async fn letter(board: &Board, text: String) -> Result<String> {
+        Ok(board.assign(translator, text).await?)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_went_wrong_is_done_again_by_the_code_that_is_mended_and_what_went_well_is_not() {
+    let store = Arc::new(Memory::new().unwrap());
+    let ledger = Ledger::over(store, Arc::new(SystemClock), Pipeline::default()).unwrap();
+    let done = Arc::new(Did::default());
+    let old = Neuron::builder().unlinked().build("letters 1").state(done.clone());
+    let old = old.register(bad::letter).over(ledger.clone()).await.unwrap();
+    let bad = old.run(bad::letter, "Dear".into()).id("bad").await.unwrap();
+    assert_eq!(bad, "70 Dear, badly");
+    done.take();
+    let new = Neuron::builder().unlinked().build("letters 2").state(done.clone());
+    let new = new.register(mended::letter).over(ledger.clone()).await.unwrap();
+    let completed = Select::Kind(neuron::Kind::new("step.completed").unwrap());
+    let read = ledger.read(completed).envelopes().next().unwrap().unwrap().pos;
+    let good = new
+        .fork(&RunId::new("bad").unwrap())
+        .at(read)
+        .start::<String>()
+        .await
+        .unwrap();
+    let id = good.id().clone();
+    assert_eq!(good.await.unwrap(), "70 Dear, well");
+    assert_eq!(done.take(), ["good"]);
+    let runs = ledger.fold(&orchestrator::runs::Runs, None).unwrap().state;
+    assert_eq!(runs[&id].build, "letters 2");
+    assert_eq!(runs[&RunId::new("bad").unwrap()].build, "letters 1");
+}

@@ -132,6 +132,7 @@ async fn left(neuron: &Neuron, id: &str, name: &str, args: &str) {
         args: Some(neuron::Json::parse(args).unwrap()),
         build: "test".into(),
         registry: "test".into(),
+        fork: None,
     };
     let draft = created.draft(catalog::lifecycle(&run), Author::from(&run)).unwrap();
     neuron.ledger().append(Append::of([draft])).await.unwrap();

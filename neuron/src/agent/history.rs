@@ -17,6 +17,31 @@ use crate::{
 /// A kind of the disk; [`ErrorKind::Corrupt`] for a record that is not the one that was written, or does not decode,
 /// naming topic and seq: nothing is answered from damage.
 pub fn history(ledger: &Ledger, topics: impl IntoIterator<Item = Topic>) -> Result<History, Error> {
+    let mut history = History::new();
+    read(ledger, topics, &mut history)?;
+    Ok(history)
+}
+
+/// As [`history`], for a fork: before its own topics come those of the runs that it parts from, oldest first, each on the
+/// log as it stood there. Of these only the answers count: what had begun and not ended begins again.
+///
+/// # Errors
+/// As [`history`].
+pub fn inherited(
+    ledger: &Ledger,
+    before: impl IntoIterator<Item = (Ledger, Vec<Topic>)>,
+    topics: Vec<Topic>,
+) -> Result<History, Error> {
+    let mut history = History::new();
+    for (then, topics) in before {
+        read(&then, topics, &mut history)?;
+        history.keep_answers();
+    }
+    read(ledger, topics, &mut history)?;
+    Ok(history)
+}
+
+fn read(ledger: &Ledger, topics: impl IntoIterator<Item = Topic>, history: &mut History) -> Result<(), Error> {
     let cursors = topics.into_iter().map(|topic| {
         let from = begun(ledger, &topic)?;
         Ok(ledger
@@ -27,7 +52,6 @@ pub fn history(ledger: &Ledger, topics: impl IntoIterator<Item = Topic>) -> Resu
             .peekable())
     });
     let mut cursors = cursors.collect::<Result<Vec<_>, Error>>()?;
-    let mut history = History::new();
     loop {
         let mut first: Option<(usize, u64)> = None;
         for (index, cursor) in cursors.iter_mut().enumerate() {
@@ -40,9 +64,9 @@ pub fn history(ledger: &Ledger, topics: impl IntoIterator<Item = Topic>) -> Resu
             }
         }
         let Some(envelope) = first.and_then(|(index, _)| cursors[index].next()) else {
-            return Ok(history);
+            return Ok(());
         };
-        add(ledger, &mut history, &envelope?)?;
+        add(ledger, history, &envelope?)?;
     }
 }
 

@@ -6,7 +6,7 @@ mod journal;
 mod memory;
 mod said;
 
-pub use history::history;
 #[cfg(feature = "testing")]
 pub(crate) use history::large;
+pub use history::{history, inherited};
 pub use journal::{LedgerJournal, Place};

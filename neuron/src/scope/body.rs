@@ -10,7 +10,7 @@ use futures::{future::BoxFuture, task::AtomicWaker};
 
 use super::{
     gate::Gate,
-    identity::{content, random},
+    identity::{content, outside, random},
     incarnation::Onward,
     journal::Burn,
     known::Past,
@@ -42,6 +42,8 @@ pub struct Scope {
     pub(super) on_idle: Mutex<Option<Hook>>,
     /// The agent whose own body this is: it may begin again.
     agent: OnceLock<&'static str>,
+    /// What the outside knows the call by, where that is not its key.
+    outside: OnceLock<Option<String>>,
     onward: Mutex<Option<Onward>>,
     pub(super) parting: Parting,
 }
@@ -115,6 +117,7 @@ impl Scope {
             children_ms: AtomicU64::new(0),
             on_idle: Mutex::default(),
             agent: OnceLock::new(),
+            outside: OnceLock::new(),
             onward: Mutex::default(),
             parting: Parting::default(),
         });
@@ -125,6 +128,13 @@ impl Scope {
     /// The key of the call that made it, or the id of the run.
     pub fn id(&self) -> &Arc<str> {
         &self.id
+    }
+
+    /// What the outside may know the call by that made it: its key, but in a fork a name of its own.
+    pub(crate) fn outside(&self) -> &str {
+        let name = || self.runtime.forked().map(|run| outside(run, &self.id));
+        let outside = self.outside.get_or_init(name);
+        outside.as_deref().unwrap_or(&self.id)
     }
 
     /// What it shares with the other scopes of its package.

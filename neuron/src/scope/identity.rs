@@ -9,10 +9,19 @@ use super::{
 };
 use crate::{CALL_CONTEXT, Digest, Error, Json, Result};
 
+/// For what [`outside`] hashes.
+const OUTSIDE_CONTEXT: &str = "neuron-outside-v1";
+
 /// What a call is: the hash of scope, name and arguments.
 pub(super) fn content(scope: &str, name: &str, identity: &Json) -> Result<String, Error> {
     let text = format!("[{},{},{identity}]", Json::of(scope)?, Json::of(name)?);
     Ok(Digest::derive(CALL_CONTEXT, text.as_bytes()).to_string())
+}
+
+/// What the outside knows a call of a fork by: the hash of the fork's id and the call's key.
+pub(super) fn outside(run: &str, key: &str) -> String {
+    let text = Json::of(&(run, key)).unwrap_or_else(|_| Json::null());
+    Digest::derive(OUTSIDE_CONTEXT, text.as_str().as_bytes()).to_string()
 }
 
 /// The `draw`-th number of a scope, from 1: the first 8 bytes, little end first, of the BLAKE3 hash of the canonical

@@ -106,6 +106,11 @@ impl Past {
         self.0.entry(key.into()).or_default()
     }
 
+    /// Forgets the calls that have no answer.
+    pub(super) fn keep_answers(&mut self) {
+        self.0.retain(|_, call| call.answer.is_some() && !call.given_back);
+    }
+
     /// Lets go of everything that has no answer: key, name, and what is left of it.
     pub(super) fn leave_open(&mut self) -> Vec<(Arc<str>, String, Left)> {
         let open = self.0.iter_mut().filter(|(_, call)| call.answer.is_none());

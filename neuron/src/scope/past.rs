@@ -167,6 +167,11 @@ impl History {
         });
     }
 
+    /// Forgets what has no answer, as if it had never begun.
+    pub(crate) fn keep_answers(&mut self) {
+        self.scopes.values_mut().for_each(Past::keep_answers);
+    }
+
     /// How many envelopes it was made of.
     pub fn envelopes(&self) -> u64 {
         self.taken

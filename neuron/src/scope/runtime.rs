@@ -28,6 +28,8 @@ pub struct Runtime {
     state: State,
     /// The `pos` of what created the run.
     born: u64,
+    /// The run that this is a fork as: its calls have the keys of the run that it parts from.
+    fork: Option<Arc<str>>,
     /// What a test has put between the engine and the bodies of steps.
     boundary: Option<Arc<dyn Boundary>>,
     history: Mutex<History>,
@@ -174,6 +176,7 @@ impl Runtime {
             admission: None,
             state: State::default(),
             born: 0,
+            fork: None,
             boundary: None,
             history: Mutex::default(),
             careful: AtomicBool::new(false),
@@ -229,6 +232,13 @@ impl Runtime {
         self
     }
 
+    /// It is a fork under this id: the outside knows its calls by other names than those of the run that it parts from.
+    #[must_use]
+    pub fn fork(mut self, run: &str) -> Self {
+        self.fork = Some(run.into());
+        self
+    }
+
     /// Who decides about steps that were not cleared in advance.
     #[must_use]
     pub fn admission(mut self, admission: Arc<dyn Admission>) -> Self {
@@ -259,6 +269,11 @@ impl Runtime {
     /// The program's shared state.
     pub fn shared(&self) -> &State {
         &self.state
+    }
+
+    /// The run, if it is a fork.
+    pub(super) fn forked(&self) -> Option<&str> {
+        self.fork.as_deref()
     }
 
     /// The `pos` after which a wait begins.

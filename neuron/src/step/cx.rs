@@ -87,9 +87,9 @@ impl Cx {
     }
 
     /// A name for this call that is the same in all its attempts and of no other call: for services that do a thing at
-    /// most once per key.
+    /// most once per key. The same call in a fork of the run has another, so that it is done again.
     pub fn idempotency_key(&self) -> &str {
-        self.scope.id()
+        self.scope.outside()
     }
 
     /// The program's shared state of a type.

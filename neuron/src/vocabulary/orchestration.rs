@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{messages, present};
-use crate::{Error, Json, TokenId};
+use crate::{Error, Json, RunId, TokenId};
 
 messages! {
     OrchestrationCreated "orchestration.created";
@@ -34,6 +34,19 @@ pub struct OrchestrationCreated {
     pub build: String,
     /// Hash over the names, parameters and options of everything that was registered.
     pub registry: String,
+    /// The run whose recorded answers it begins with, if it is a fork. The cause is the beginning of that run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fork: Option<Fork>,
+}
+
+/// Where a run that is a fork parts from another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Fork {
+    /// The other run.
+    pub run: RunId,
+    /// The `pos` up to which what is on the log of that run holds for this one.
+    pub at: u64,
 }
 
 /// A round of packages was laid on the board. On `orchestration.{id}.lifecycle`.

@@ -1,7 +1,7 @@
 use neuron::{Envelope, Error, Ledger, Result, RunId, TokenId, Topic, store::Select, topic::catalog};
 
 use super::BoardView;
-use crate::fact::Fact;
+use crate::{ancestry::Ancestry, fact::Fact};
 
 impl BoardView {
     /// The board of a run, from its log. Blocks.
@@ -29,8 +29,15 @@ impl BoardView {
     }
 }
 
-/// What the log says of a run, with the envelopes that say it, in the order of the store. Blocks.
+/// What the log says of a run, with the envelopes that say it, in the order of the store; for a fork, first what it has
+/// from those that it parts from. Blocks.
 pub(crate) fn facts(ledger: &Ledger, run: &RunId) -> Result<Vec<(Envelope, Fact)>, Error> {
+    let mut facts = Ancestry::of(ledger, run)?.facts(own)?;
+    facts.extend(own(ledger, run)?);
+    Ok(facts)
+}
+
+fn own(ledger: &Ledger, run: &RunId) -> Result<Vec<(Envelope, Fact)>, Error> {
     let mut facts = Vec::new();
     for topic in [catalog::lifecycle(run), catalog::packages(run), catalog::clearance(run)] {
         read(ledger, topic, &mut facts)?;

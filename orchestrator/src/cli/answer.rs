@@ -1,7 +1,7 @@
 //! `neuron answer`: what a person says to a body that asks.
 
 use neuron::{
-    Error, ErrorKind, Json, Ledger,
+    Error, ErrorKind, Json, Ledger, RunId,
     vocabulary::{Message as _, control::ControlAnswered},
 };
 
@@ -25,6 +25,9 @@ pub struct Answer {
     /// The answer: JSON, or plain text where a text is asked for
     #[arg(id = "answer", value_name = "ANSWER", allow_hyphen_values = true)]
     text: String,
+    /// The run that asks, where a run and its forks ask the same
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
     #[command(flatten)]
     signature: Reason,
 }
@@ -49,17 +52,21 @@ impl Answer {
     fn question(&self, ledger: &Ledger) -> Outcome<Open> {
         let run = order::run(ledger, &self.whom)?;
         let asked = |item: &Item| match &item.what {
-            What::Asked { key, .. } => match &run {
-                Some(run) => item.run.as_ref() == Some(run),
-                None => means(&self.whom, key),
-            },
+            What::Asked { key, .. } => {
+                let of = item.run.as_ref().map(RunId::as_str);
+                let is_of_run = self.run.is_none() || self.run.as_deref() == of;
+                is_of_run
+                    && run
+                        .as_ref()
+                        .map_or_else(|| means(&self.whom, key), |run| of == Some(run.as_str()))
+            }
             _ => false,
         };
         let mut found: Vec<Item> = items(ledger)?.into_iter().filter(asked).collect();
         if found.len() > 1 {
             let lines: Vec<_> = found.iter().filter_map(line).collect();
             let why = format!(
-                "`{}` may mean any of these questions: name one by its key\n{}",
+                "`{}` may mean any of these questions: name one by its key, or its run with --run\n{}",
                 self.whom,
                 lines.join("\n")
             );
@@ -80,7 +87,7 @@ impl Answer {
             ));
         }
         // A whole key may be of a question that is over, which is another thing to be told.
-        match Open::find(ledger, &self.whom).err() {
+        match Open::find(ledger, None, &self.whom).err() {
             Some(error) if error.kind() == ErrorKind::Conflict => Failure::Negative(error.to_string()),
             _ => Failure::Negative(format!(
                 "no run `{whom}` and no open question of this key is here (`neuron waiting` lists what is asked)"

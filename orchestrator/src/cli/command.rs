@@ -15,6 +15,7 @@ use super::{
     copy::{Backup, Export, Import},
     cost::Cost,
     doctor::Doctor,
+    fork::{Fork, Place},
     graph::Graph,
     integrity::{self, Check, Head, Verify},
     lineage::Lineage,
@@ -101,6 +102,9 @@ pub enum Command {
     /// What this program's code would do with a run that is recorded: would it go on, or run something again, hold or fail
     /// to read something? A dry run: nothing is appended, no step runs. Ends with 0 only if all go on
     Replay(Replay),
+    /// Begin a run that parts from another one: what that had been answered up to --at POS (or --at-pos, or --at a moment)
+    /// holds, and the rest is done anew. Without a place, all that is recorded holds
+    Fork(Fork),
     /// Which builds began runs here, and orders about them: pin, drain, retire, release
     Builds(Builds),
     /// Who handles messages, and how far they came
@@ -188,6 +192,11 @@ impl Command {
             opened => opened?,
         };
         let lost = self.lost(&ledger, console);
+        if let Self::Fork(it) = self {
+            // Its place is no question of what stood then.
+            let (at, pos) = (options.at.as_deref(), options.at_pos);
+            return it.run(&Place { at, pos }, &ledger, console);
+        }
         let ledger = self.travel(ledger, options, console)?;
         self.ask(&ledger, console)?;
         if lost { Err(Failure::Answered) } else { Ok(()) }
@@ -223,7 +232,7 @@ impl Command {
             Self::Check(it) => it.run(ledger, console),
             Self::Backup(it) => it.run(ledger, console),
             Self::Export(it) => it.run(ledger, console),
-            Self::Doctor(_) | Self::Import(_) => Ok(()),
+            Self::Doctor(_) | Self::Import(_) | Self::Fork(_) => Ok(()),
             Self::Topics(it) => it.run(ledger, console),
             Self::Log(it) => it.run(ledger, console),
             Self::Show(it) => it.run(ledger, console),
@@ -276,6 +285,7 @@ impl Command {
     fn access(&self) -> Access {
         match self {
             Self::Answer(_)
+            | Self::Fork(_)
             | Self::Update(_)
             | Self::Resolve(_)
             | Self::Redrive(_)

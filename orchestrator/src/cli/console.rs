@@ -15,7 +15,7 @@ use super::{
     outcome::Outcome,
     text::{self, clean},
 };
-use crate::shell::Builder;
+use crate::shell::{Builder, builder::program_name};
 
 /// Where a command writes, and what it knows of its surroundings. Everything that differs between a terminal, a pipe and
 /// a test is here.
@@ -104,6 +104,11 @@ impl<'a> Console<'a> {
     pub fn program(mut self, builder: Builder) -> Self {
         self.program = Some(builder);
         self
+    }
+
+    /// What the log calls the program that mounts the commands.
+    pub(super) fn build(&self) -> String {
+        self.program.as_ref().map_or_else(program_name, Builder::name_of_build)
     }
 
     /// The code and the state of the program.

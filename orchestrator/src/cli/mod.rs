@@ -42,6 +42,7 @@ mod copy;
 mod cost;
 mod doctor;
 mod find;
+mod fork;
 mod graph;
 mod integrity;
 mod line;

@@ -37,6 +37,9 @@ pub struct Resolve {
     /// What is to become of it
     #[arg(value_name = "RULING")]
     ruling: Verdict,
+    /// The run whose step it is, where a run and its forks have the same
+    #[arg(long, value_name = "RUN")]
+    run: Option<String>,
     /// What the step gave, with `done`; `null` if it gives nothing
     #[arg(long, value_name = "JSON")]
     output: Option<String>,
@@ -276,13 +279,21 @@ impl Resolve {
     fn item(&self, waiting: Vec<Told>) -> Outcome<(Item, String)> {
         let named = waiting.into_iter().filter_map(|told| {
             let (key, name) = step(&told.item.what).map(|(key, name)| (key.to_owned(), name.to_owned()))?;
-            means(&self.step, &key).then_some((told.item, key, name))
+            let is_of_run = self
+                .run
+                .as_deref()
+                .is_none_or(|run| told.item.run.as_ref().is_some_and(|of| of.as_str() == run));
+            (is_of_run && means(&self.step, &key)).then_some((told.item, key, name))
         });
         let mut found: Vec<_> = named.collect();
         if found.len() > 1 {
-            let lines: Vec<_> = found.iter().map(|(_, key, name)| format!("  {key}  {name}")).collect();
+            let line = |(item, key, name): &(Item, String, String)| {
+                let run = item.run.as_ref().map_or("", |run| run.as_str());
+                format!("  {key}  {name}  {run}")
+            };
+            let lines: Vec<_> = found.iter().map(line).collect();
             return Err(Failure::Usage(format!(
-                "`{}` may mean any of these steps: give more digits\n{}",
+                "`{}` may mean any of these steps: give more digits, or --run\n{}",
                 self.step,
                 lines.join("\n")
             )));

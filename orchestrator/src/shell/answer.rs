@@ -1,7 +1,8 @@
 //! Answers to questions, given from whatever process.
 
 use neuron::{
-    Append, Author, Error, ErrorKind, Expectation, Json, Kind, Ledger, Millis, Receipt, Result, SchemaRef, Topic,
+    Append, Author, Error, ErrorKind, Expectation, Json, Kind, Ledger, Millis, Receipt, Result, RunId, SchemaRef,
+    Topic,
     schema::Validator,
     store::Select,
     topic::catalog,
@@ -41,14 +42,25 @@ impl Open {
         })
     }
 
-    /// The question with this key. Blocks.
+    /// The question with this key, in this run if one is named. Blocks.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`]; [`ErrorKind::Conflict`] for one that is no longer open.
-    pub(crate) fn find(ledger: &Ledger, key: &str) -> Result<Self, Error> {
+    /// [`ErrorKind::NotFound`]; [`ErrorKind::Conflict`] for one that is no longer open; [`ErrorKind::Misuse`] if several
+    /// runs ask it.
+    pub(crate) fn find(ledger: &Ledger, run: Option<&RunId>, key: &str) -> Result<Self, Error> {
         let waiting = ledger.fold(&Waits, None)?.state;
-        let mut open = waiting.items().cloned().filter_map(Self::of);
-        match open.find(|open| open.key == key) {
+        let is_meant = |open: &Self| open.key == key && run.is_none_or(|run| open.item.run.as_ref() == Some(run));
+        let mut open: Vec<Self> = waiting.items().cloned().filter_map(Self::of).filter(is_meant).collect();
+        if open.len() > 1 {
+            let runs = open.iter().filter_map(|open| open.item.run.as_ref());
+            let runs: Vec<&str> = runs.map(RunId::as_str).collect();
+            let why = format!(
+                "question {key} is asked by several runs: name one of {}",
+                runs.join(", ")
+            );
+            return Err(Error::new(ErrorKind::Misuse, why));
+        }
+        match open.pop() {
             Some(open) => Ok(open),
             None => Err(absent(ledger, key)?),
         }

@@ -302,14 +302,21 @@ impl Builder {
     pub async fn over(mut self, ledger: Ledger) -> Result<Neuron, Error> {
         let code = self.code()?;
         let ownership = Ownership::join(ledger.clone(), self.ttl)?;
-        let build = self.build.unwrap_or_else(program);
+        let build = self.name_of_build();
         let engine = Engine::new(ledger, ownership, code, self.state, (self.strict, build))?;
         Ok(Neuron(Arc::new(engine)))
     }
 }
 
+impl Builder {
+    /// What the log calls this program.
+    pub(crate) fn name_of_build(&self) -> String {
+        self.build.clone().unwrap_or_else(program_name)
+    }
+}
+
 /// The name of this program's file.
-fn program() -> String {
+pub(crate) fn program_name() -> String {
     let path = std::env::current_exe().ok();
     let stem = path.as_deref().and_then(Path::file_stem);
     stem.map_or_else(|| "unknown".into(), |stem| stem.to_string_lossy().into_owned())

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use neuron::{
     Author, Cause, Error, ErrorKind, Json, Ledger, Millis, Result, RunId, TokenId, Topic,
-    agent::{LedgerJournal, Place, history},
+    agent::{LedgerJournal, Place, inherited},
     def::Entry,
     schema::Upcasters,
     scope::{Admission, History, Manner, Runtime, Scope, State, Stop, contain, incarnations},
@@ -10,13 +10,17 @@ use neuron::{
 };
 
 use super::{assign::Prepared, engine::Engine, signal::Signal};
-use crate::package::Key;
+use crate::{ancestry::Before, package::Key};
 
 /// Where a body writes, and whom it obeys.
 pub(crate) struct Seat {
     pub(crate) topic: Topic,
     /// Where its answers, and what it has assigned, stand.
     pub(crate) past: Vec<Topic>,
+    /// Where, of a fork, those stand that it begins with.
+    pub(crate) before: Before,
+    /// The run, if it is a fork.
+    pub(crate) fork: Option<RunId>,
     pub(crate) author: Author,
     pub(crate) owner: (String, u64),
     pub(crate) control: Vec<Topic>,
@@ -38,6 +42,8 @@ impl Seat {
         Self {
             topic: catalog::lifecycle(run),
             past: vec![catalog::lifecycle(run), catalog::packages(run)],
+            before: Before::new(),
+            fork: None,
             author: Author::from(run),
             owner,
             control: std::iter::once(catalog::run_control(run))
@@ -57,6 +63,8 @@ impl Seat {
         Self {
             topic: catalog::steps(token),
             past: vec![catalog::steps(token)],
+            before: Before::new(),
+            fork: None,
             author: Author::from(token),
             owner,
             control: vec![catalog::run_control(run), catalog::control(token)],
@@ -77,7 +85,7 @@ impl Seat {
         admission: Option<impl Admission>,
     ) -> Result<Arc<Runtime>, Error> {
         let past = if self.resumed {
-            past(engine.ledger.clone(), self.past.clone()).await?
+            past(engine.ledger.clone(), self.before, self.past).await?
         } else {
             History::new()
         };
@@ -99,6 +107,10 @@ impl Seat {
             .born(self.born)
             .strict(engine.strict)
             .taken_over(self.taken_over);
+        let runtime = match &self.fork {
+            Some(run) => runtime.fork(run.as_str()),
+            None => runtime,
+        };
         Ok(Arc::new(match admission {
             Some(admission) => runtime.admission(Arc::new(admission)),
             None => runtime,
@@ -106,8 +118,8 @@ impl Seat {
     }
 }
 
-async fn past(ledger: Ledger, topics: Vec<Topic>) -> Result<History, Error> {
-    let read = tokio::task::spawn_blocking(move || history(&ledger, topics)).await;
+async fn past(ledger: Ledger, before: Before, topics: Vec<Topic>) -> Result<History, Error> {
+    let read = tokio::task::spawn_blocking(move || inherited(&ledger, before, topics)).await;
     read.map_err(|error| Error::new(ErrorKind::Io, error))?
 }
 

@@ -1,7 +1,7 @@
 use std::{fmt, sync::Arc};
 
 use neuron::{
-    Author, Callable, Error, ErrorKind, Json, Ledger, Result, consumer,
+    Author, Callable, Error, ErrorKind, Json, Ledger, Result, RunId, consumer,
     def::{Args, Def, Entry, encode, kind},
     vocabulary::control::ControlAnswered,
 };
@@ -133,8 +133,30 @@ impl Neuron {
     /// [`ErrorKind::NotFound`](neuron::ErrorKind::NotFound) if nobody asked it;
     /// [`ErrorKind::Conflict`](neuron::ErrorKind::Conflict) if it is no longer open, or was answered;
     /// [`ErrorKind::Timeout`](neuron::ErrorKind::Timeout) once its time is over;
-    /// [`ErrorKind::Schema`](neuron::ErrorKind::Schema) for what is no answer to it, saying what is wrong.
+    /// [`ErrorKind::Schema`](neuron::ErrorKind::Schema) for what is no answer to it, saying what is wrong;
+    /// [`ErrorKind::Misuse`](neuron::ErrorKind::Misuse) if several runs ask it, which are forks of each other:
+    /// [`answer_in`](Self::answer_in) says which.
     pub async fn answer<T: Serialize + ?Sized>(&self, key: &str, answer: &T) -> Result<(), Error> {
+        self.answer_one(None, key, answer).await
+    }
+
+    /// As [`answer`](Self::answer), where it is asked in this run: a run and its [forks](Self::fork) may ask the same.
+    ///
+    /// ```
+    /// # use orchestrator::prelude::*;
+    /// # async fn show(neuron: Neuron, key: &str) -> Result<()> {
+    /// neuron.answer_in(&RunId::new("tuesday")?, key, &true).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`answer`](Self::answer).
+    pub async fn answer_in<T: Serialize + ?Sized>(&self, run: &RunId, key: &str, answer: &T) -> Result<(), Error> {
+        self.answer_one(Some(run.clone()), key, answer).await
+    }
+
+    async fn answer_one<T: Serialize + ?Sized>(&self, run: Option<RunId>, key: &str, answer: &T) -> Result<(), Error> {
         let answered = ControlAnswered {
             key: key.into(),
             answer: Json::of(answer)?,
@@ -142,7 +164,7 @@ impl Neuron {
         };
         let ledger = self.0.ledger.clone();
         blocking(move || {
-            let open = Open::find(&ledger, &answered.key)?;
+            let open = Open::find(&ledger, run.as_ref(), &answered.key)?;
             open.give(&ledger, &answered, &Author::engine()).map(drop)
         })
         .await

@@ -5,7 +5,7 @@ use std::{
 
 use neuron::{
     Error, ErrorKind, Ledger, Millis, Result, RunId, Topic,
-    agent::history,
+    agent::inherited,
     def::{Entry, Registry},
     schema::Upcasters,
     scope::{self, Rehearsal, Runtime, rehearse},
@@ -22,6 +22,7 @@ use super::{
     standing::{Standing, standing},
 };
 use crate::{
+    ancestry::{Ancestry, Before},
     board::{BoardView, facts},
     fact::Fact,
     package::{Key, PackageKind},
@@ -43,11 +44,21 @@ pub(crate) struct Replay {
 /// What the bodies have assigned, each with the body that did.
 type Assigned = Arc<Mutex<Vec<(Arc<Body>, Laid)>>>;
 
+/// What the log says of the run.
+struct Recorded<'a> {
+    run: &'a RunId,
+    ended: bool,
+    ancestry: Ancestry,
+    board: BoardView,
+    /// When each package was assigned.
+    births: HashMap<String, Millis>,
+}
+
 /// A body that is to be driven.
 struct Driven {
     id: String,
     birth: Millis,
-    past: Vec<Topic>,
+    past: (Before, Vec<Topic>),
     body: Prepared,
     /// The agent, if it is one's.
     agent: Option<&'static Entry>,
@@ -136,33 +147,40 @@ impl Replay {
             }
         };
         let seat = Seat::of_orchestrator(run, (String::new(), 0), None);
+        let ancestry = Ancestry::of(&self.ledger, run)?;
         let body: Prepared = Box::new(move |scope| {
             let body = entry.run(scope, args);
             Ok(Box::pin(async move { body.await.map(|ran| ran.json) }) as _)
         });
         let first = Driven {
-            id: run.to_string(),
-            birth: created.envelope.at,
-            past: seat.past,
+            id: ancestry.scope(),
+            birth: ancestry.birth(),
+            past: (ancestry.of_orchestrator(), seat.past),
             body,
             agent: None,
             within: None,
             token: None,
         };
-        self.drive(run, first, ended, &mut told).await?;
+        let mut recorded = Recorded {
+            run,
+            ended,
+            ancestry,
+            board: BoardView::default(),
+            births: HashMap::new(),
+        };
+        for (envelope, fact) in facts(&self.ledger, run)? {
+            recorded.board.record(&fact)?;
+            if let Fact::Assigned(assigned) = fact {
+                let first = recorded.ancestry.assigned(&assigned.key.as_str().into());
+                recorded.births.insert(assigned.key, first.unwrap_or(envelope.at));
+            }
+        }
+        self.drive(&recorded, first, &mut told).await?;
         Ok(told)
     }
 
     /// Drives a body, and those of the packages that it assigns, as far as the log goes.
-    async fn drive(&self, run: &RunId, first: Driven, ended: bool, told: &mut Replayed) -> Result<(), Error> {
-        let mut board = BoardView::default();
-        let mut births = HashMap::new();
-        for (envelope, fact) in facts(&self.ledger, run)? {
-            board.record(&fact)?;
-            if let Fact::Assigned(assigned) = fact {
-                births.insert(assigned.key, envelope.at);
-            }
-        }
+    async fn drive(&self, recorded: &Recorded<'_>, first: Driven, told: &mut Replayed) -> Result<(), Error> {
         let mut bodies = VecDeque::from([first]);
         while let Some(Driven {
             id,
@@ -182,7 +200,7 @@ impl Replay {
             }
             let laid = std::mem::take(&mut *laid.lock().unwrap_or_else(PoisonError::into_inner));
             for (body, laid) in laid {
-                bodies.extend(self.package(run, &board, &births, ended, (body, laid), told)?);
+                bodies.extend(self.package(recorded, (body, laid), told)?);
             }
         }
         Ok(())
@@ -191,13 +209,13 @@ impl Replay {
     fn runtime(
         &self,
         rehearsal: &Arc<Rehearsal>,
-        past: Vec<Topic>,
+        (before, past): (Before, Vec<Topic>),
         within: Option<Key>,
         laid: &Assigned,
     ) -> Result<Arc<Runtime>, Error> {
         let mut state = self.state.clone();
         let (laid, notes) = (laid.clone(), rehearsal.clone());
-        let known = history(&self.ledger, past)?;
+        let known = inherited(&self.ledger, before, past)?;
         state.insert(Link {
             take: Arc::new(move |body, packages| {
                 let mut laid = laid.lock().unwrap_or_else(PoisonError::into_inner);
@@ -217,13 +235,17 @@ impl Replay {
     /// The body of a package, if the log holds something of it that today's code would be asked for.
     fn package(
         &self,
-        run: &RunId,
-        board: &BoardView,
-        births: &HashMap<String, Millis>,
-        ended: bool,
+        recorded: &Recorded<'_>,
         (body, laid): (Arc<Body>, Laid),
         told: &mut Replayed,
     ) -> Result<Option<Driven>, Error> {
+        let Recorded {
+            run,
+            ended,
+            ancestry,
+            board,
+            births,
+        } = recorded;
         let Some(package) = board.package(&laid.key) else {
             return Ok(None);
         };
@@ -232,11 +254,17 @@ impl Replay {
             return Ok(None);
         }
         let token = &package.assigned.token;
-        let seat = match package.assigned.kind {
-            PackageKind::Orchestrator => Seat::of_orchestrator(run, (String::new(), 0), Some(token)),
-            PackageKind::Agent | PackageKind::Plan => Seat::of_token(run, token, (String::new(), 0)),
+        let (seat, before) = match package.assigned.kind {
+            PackageKind::Orchestrator => (
+                Seat::of_orchestrator(run, (String::new(), 0), Some(token)),
+                ancestry.of_orchestrator(),
+            ),
+            PackageKind::Agent | PackageKind::Plan => (
+                Seat::of_token(run, token, (String::new(), 0)),
+                ancestry.of_package(&laid.key),
+            ),
         };
-        if self.ledger.store().head(&seat.topic)? == 0 {
+        if self.ledger.store().head(&seat.topic)? == 0 && before.is_empty() {
             return Ok(None);
         }
         let assigned = package.assigned.clone();
@@ -258,7 +286,7 @@ impl Replay {
         Ok(Some(Driven {
             id: assigned.key.clone(),
             birth: births.get(&assigned.key).copied().unwrap_or(self.at),
-            past: seat.past,
+            past: (before, seat.past),
             body: job.laid.work.prepare(args, written),
             agent,
             within: Some(assigned.key.as_str().into()),

@@ -64,12 +64,7 @@ impl<T: Payload> Run<T> {
         }
         let id = self.id.unwrap_or_else(|| fresh(self.entry.meta().name))?;
         let end = self.engine.start(&id, self.entry, self.args?, None)?;
-        Ok(Running {
-            ledger: self.engine.ledger.clone(),
-            id,
-            end,
-            output: PhantomData,
-        })
+        Ok(Running::new(self.engine.ledger.clone(), id, end))
     }
 }
 
@@ -97,6 +92,17 @@ pub struct Running<T> {
     id: RunId,
     end: watch::Receiver<Option<End>>,
     output: PhantomData<fn() -> T>,
+}
+
+impl<T> Running<T> {
+    pub(crate) fn new(ledger: Ledger, id: RunId, end: watch::Receiver<Option<End>>) -> Self {
+        Self {
+            ledger,
+            id,
+            end,
+            output: PhantomData,
+        }
+    }
 }
 
 impl<T: Payload> Running<T> {
@@ -175,7 +181,7 @@ impl<T> fmt::Debug for Running<T> {
 }
 
 /// An id that no other run has: the orchestrator's name, and 16 digits that the system's randomness gives.
-fn fresh(name: &str) -> Result<RunId, Error> {
+pub(crate) fn fresh(name: &str) -> Result<RunId, Error> {
     let chance = [
         RandomState::new().hash_one(name),
         RandomState::new().hash_one(std::process::id()),

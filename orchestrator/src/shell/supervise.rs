@@ -75,7 +75,7 @@ pub(crate) async fn supervise(engine: &Arc<Engine>, errand: Errand) -> End {
                     engine.ownership.release(&name).await?;
                     return Err(refused);
                 }
-                return Driver::resume(engine, &errand, claim, *created).await?.drive().await;
+                return Driver::resume(engine, &errand, claim).await?.drive().await;
             }
             Standing::New => {}
         }
@@ -129,6 +129,7 @@ async fn create(engine: &Arc<Engine>, errand: &Errand, claim: &Claimed) -> Resul
         args: (!is_large).then(|| recorded.clone()),
         build: engine.build.clone(),
         registry: fingerprint(&engine.registry)?,
+        fork: None,
     };
     let mut draft = created.draft(topic.clone(), Author::from(&errand.id))?;
     if is_large {

@@ -271,6 +271,7 @@ fn created(run: &str) -> Draft {
         args: Some(Json::of(&json!({"urls": ["a", "b"]})).unwrap()),
         build: "digest 0.1.0".into(),
         registry: Digest::content(b"registry").to_string(),
+        fork: None,
     };
     say(catalog::lifecycle(&RunId::new(run).unwrap()), run, &message)
 }

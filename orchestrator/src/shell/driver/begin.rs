@@ -6,7 +6,7 @@ use std::{
 };
 
 use neuron::{
-    Error, ErrorKind, Receipt, Result, TokenId,
+    Error, ErrorKind, Receipt, Result, RunId, TokenId,
     ownership::{Claimed, Takeover},
     scope,
     token::{Control, Orders},
@@ -23,12 +23,12 @@ use super::{
         execute::{Seat, execute, told},
         scribe::Scribe,
         signal::Signal,
-        standing::Created,
         supervise::Errand,
     },
     Driver,
 };
 use crate::{
+    ancestry::Ancestry,
     board::{BoardView, facts},
     package::Key,
     protocol::{Event, Order, State},
@@ -37,6 +37,11 @@ use crate::{
 impl Driver {
     /// A run that has just begun.
     pub(crate) fn begin(engine: &Arc<Engine>, errand: &Errand, claim: &Claimed, created: &Receipt) -> Self {
+        let ancestry = Ancestry::alone(&errand.id, (created.at, created.pos));
+        Self::new(engine, errand, claim, ancestry)
+    }
+
+    fn new(engine: &Arc<Engine>, errand: &Errand, claim: &Claimed, ancestry: Ancestry) -> Self {
         let owner = (claim.name.clone(), claim.epoch);
         let (link, signals) = mpsc::unbounded_channel();
         Self {
@@ -46,8 +51,7 @@ impl Driver {
             owner,
             taken_over: false,
             resumed: false,
-            birth: created.at,
-            born: created.pos,
+            ancestry,
             state: State::default(),
             jobs: HashMap::new(),
             body: None,
@@ -62,25 +66,12 @@ impl Driver {
     }
 
     /// A run that another incarnation left, read from its log.
-    pub(crate) async fn resume(
-        engine: &Arc<Engine>,
-        errand: &Errand,
-        claim: Claimed,
-        created: Created,
-    ) -> Result<Self, Error> {
+    pub(crate) async fn resume(engine: &Arc<Engine>, errand: &Errand, claim: Claimed) -> Result<Self, Error> {
         let (ledger, id) = (engine.ledger.clone(), errand.id.clone());
-        let read = tokio::task::spawn_blocking(move || facts(&ledger, &id)).await;
-        let facts = read.map_err(|error| Error::new(ErrorKind::Io, error))??;
-        let Created { envelope, .. } = created;
-        let receipt = Receipt {
-            topic: envelope.topic.clone(),
-            seq: envelope.seq,
-            id: envelope.id(),
-            pos: envelope.pos,
-            at: envelope.at,
-            deduplicated: false,
-        };
-        let mut driver = Self::begin(engine, errand, &claim, &receipt);
+        let read = move || Ok::<_, Error>((Ancestry::of(&ledger, &id)?, facts(&ledger, &id)?));
+        let read = tokio::task::spawn_blocking(read).await;
+        let (ancestry, facts) = read.map_err(|error| Error::new(ErrorKind::Io, error))??;
+        let mut driver = Self::new(engine, errand, &claim, ancestry);
         let mut board = BoardView::default();
         for (envelope, fact) in &facts {
             board.record(fact)?;
@@ -130,12 +121,13 @@ impl Driver {
             return Ok(());
         }
         let mut seat = Seat::of_orchestrator(&self.id, self.owner.clone(), None);
-        (seat.born, seat.resumed, seat.taken_over) = (self.born, self.resumed, self.taken_over);
+        (seat.born, seat.resumed, seat.taken_over) = (self.ancestry.born(), self.resumed, self.taken_over);
+        (seat.before, seat.fork) = (self.ancestry.of_orchestrator(), self.fork());
         let runtime = seat
             .runtime(&self.engine, self.shared(None), None::<Gatekeeper>)
             .await?;
         self.body = Some(runtime.clone());
-        let (link, id, birth) = (self.link.clone(), self.id.to_string(), self.birth);
+        let (link, id, birth) = (self.link.clone(), self.ancestry.scope(), self.ancestry.birth());
         let (entry, args) = (self.entry, self.args.clone());
         let driven = async move {
             let body = move |scope| {
@@ -147,6 +139,11 @@ impl Driver {
         };
         tokio::spawn(driven.in_current_span());
         Ok(())
+    }
+
+    /// The run, if it is a fork.
+    pub(super) fn fork(&self) -> Option<RunId> {
+        self.ancestry.is_fork().then(|| self.id.clone())
     }
 
     /// The program's state, with what links an orchestrator's body to this run.

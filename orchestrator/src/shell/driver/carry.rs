@@ -129,12 +129,19 @@ impl Driver {
         let known = self.state.board().package(package).ok_or_else(|| unknown(package))?;
         let (token, kind) = (known.assigned.token.clone(), known.assigned.kind);
         let claims = known.claims();
-        let birth = self.scribe.born(package).unwrap_or(self.birth);
+        let assigned = self.ancestry.assigned(package).or_else(|| self.scribe.born(package));
+        let birth = assigned.unwrap_or_else(|| self.ancestry.birth());
         let job = self.job(package)?;
         let (args, written) = (job.args()?, job.written.take());
-        let seat = match kind {
-            PackageKind::Orchestrator => Seat::of_orchestrator(&self.id, self.owner.clone(), Some(&token)),
-            PackageKind::Agent | PackageKind::Plan => Seat::of_token(&self.id, &token, self.owner.clone()),
+        let (seat, before) = match kind {
+            PackageKind::Orchestrator => (
+                Seat::of_orchestrator(&self.id, self.owner.clone(), Some(&token)),
+                self.ancestry.of_orchestrator(),
+            ),
+            PackageKind::Agent | PackageKind::Plan => (
+                Seat::of_token(&self.id, &token, self.owner.clone()),
+                self.ancestry.of_package(package),
+            ),
         };
         let gate = (kind != PackageKind::Orchestrator).then(|| Gatekeeper {
             package: package.clone(),
@@ -147,7 +154,9 @@ impl Driver {
         });
         let seat = Seat {
             cause: self.scribe.cause(package, Beat::Ruled),
-            born: self.born,
+            born: self.ancestry.born(),
+            before,
+            fork: self.fork(),
             resumed: self.resumed,
             taken_over: self.taken_over,
             ..seat

@@ -7,7 +7,7 @@ use std::{
 };
 
 use neuron::{
-    Error, ErrorKind, Json, Millis, Result, RunId, TokenId,
+    Error, ErrorKind, Json, Result, RunId, TokenId,
     def::Entry,
     limits,
     scope::{Runtime, Stop},
@@ -25,6 +25,7 @@ use super::{
     standing::{End, cancelled},
 };
 use crate::{
+    ancestry::Ancestry,
     fact::Conclusion,
     package::Key,
     protocol::{Assignment, Command, Event, State},
@@ -38,9 +39,8 @@ pub(crate) struct Driver {
     taken_over: bool,
     /// Whether the log held something of the run when it was taken up.
     resumed: bool,
-    birth: Millis,
-    /// The `pos` of what created the run.
-    born: u64,
+    /// When and as what it began.
+    ancestry: Ancestry,
     state: State,
     scribe: Scribe,
     jobs: HashMap<Key, Job>,
