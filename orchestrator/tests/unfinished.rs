@@ -14,10 +14,12 @@ use std::{
 use orchestrator::{
     builds::{BuildOrder, order_build},
     neuron::{
-        Author, ConsumerId, Contract, Draft, Kind, Ledger, Pattern, SystemClock, Topic,
+        Append, Author, ConsumerId, Contract, Draft, Json, Kind, Ledger, Pattern, SystemClock, Topic,
         consumer::Progress,
         pipeline::Pipeline,
         store::{Memory, Select},
+        topic::catalog,
+        vocabulary::{Message as _, orchestration::OrchestrationCreated},
     },
     prelude::*,
     testing::Kit,
@@ -187,6 +189,60 @@ async fn while_a_build_is_drained_its_handlers_lay_no_message_aside_that_another
     assert_eq!(builds.len(), 2);
     assert!(builds.contains(&"shop 1") && builds.contains(&"shop 2"), "{builds:?}");
     drop(serving);
+}
+
+/// A run of another build, that its process left open.
+async fn left(ledger: &Ledger, run: &RunId, build: &str) {
+    let created = OrchestrationCreated {
+        name: "ship".into(),
+        args: Some(Json::parse(r#"{"order":"a hat"}"#).unwrap()),
+        build: build.into(),
+        registry: "test".into(),
+    };
+    let draft = created.draft(catalog::lifecycle(run), Author::from(run)).unwrap();
+    ledger.append(Append::of([draft])).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_whose_run_is_pinned_to_another_build_is_not_laid_aside_and_is_settled_once_that_has_ended() {
+    let store = Memory::new().unwrap();
+    let ledger = Ledger::over(Arc::new(store), Arc::new(SystemClock), Pipeline::default()).unwrap();
+    let orders = Pattern::new("orders").unwrap();
+    ledger
+        .declare(&orders, Contract::Durable, &Author::cli())
+        .await
+        .unwrap();
+    let draft = Draft::new(Topic::new("orders").unwrap(), Author::cli(), "order").unwrap();
+    let order = ledger
+        .publish(draft.payload(&"a hat".to_owned()).unwrap())
+        .await
+        .unwrap();
+    let run = RunId::new(order.id.to_string()).unwrap();
+    left(&ledger, &run, "shop 1").await;
+    order_build(&ledger, "shop 1", BuildOrder::Pin, None, Author::cli())
+        .await
+        .unwrap();
+    let neuron = Neuron::builder().build("shop 2").over(ledger.clone()).await.unwrap();
+    let serving = tokio::spawn(async move { neuron.serve().await });
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let before = ledger.store().last().unwrap().0;
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let name = ConsumerId::new("placed").unwrap();
+    let progress = || ledger.fold(&Progress::new(name.clone()), None).unwrap().state;
+    assert!(progress().parked.is_empty(), "{:?}", progress().parked);
+    assert!(progress().upto < order.pos || !progress().pending.is_empty(), "it waits");
+    let written = ledger.store().last().unwrap().0 - before;
+    assert!(written <= 50, "ten minutes of waiting write {written} envelopes");
+    // Its own build ends it, and whoever has the message is told so.
+    let neuron = Neuron::builder().build("shop 1").over(ledger.clone()).await.unwrap();
+    let its_own = tokio::spawn(async move { neuron.serve().await });
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let state = progress();
+    assert!(state.parked.is_empty() && state.pending.is_empty(), "{state:?}");
+    let runs = ledger.fold(&orchestrator::runs::Runs, None).unwrap().state;
+    assert!(runs[&run].ended.is_some(), "{runs:?}");
+    serving.abort();
+    its_own.abort();
 }
 
 // -- a message in hand --
