@@ -230,7 +230,10 @@ async fn a_message_whose_run_is_pinned_to_another_build_is_not_laid_aside_and_is
     let name = ConsumerId::new("placed").unwrap();
     let progress = || ledger.fold(&Progress::new(name.clone()), None).unwrap().state;
     assert!(progress().parked.is_empty(), "{:?}", progress().parked);
-    assert!(progress().upto < order.pos || !progress().pending.is_empty(), "it waits");
+    assert!(
+        progress().upto < order.pos || !progress().pending.is_empty(),
+        "it waits"
+    );
     let written = ledger.store().last().unwrap().0 - before;
     assert!(written <= 50, "ten minutes of waiting write {written} envelopes");
     // Its own build ends it, and whoever has the message is told so.
