@@ -19,7 +19,10 @@ use orchestrator::{
         pipeline::Pipeline,
         store::{Memory, Select},
         topic::catalog,
-        vocabulary::{Message as _, orchestration::OrchestrationCreated},
+        vocabulary::{
+            Message as _,
+            orchestration::{OrchestrationCreated, PackageAssigned},
+        },
     },
     prelude::*,
     testing::Kit,
@@ -102,23 +105,42 @@ async fn serve(kit: &Kit, time: Duration) {
     assert!(served.await.is_err(), "it serves on");
 }
 
-#[tokio::test]
-async fn a_run_that_is_held_is_taken_up_again_when_somebody_says_something_to_it() {
+/// How often the step of `office` begins in twenty seconds of serving its held run, with and without an order for it.
+async fn begun_when_spoken_to(whom: impl Fn(&Kit) -> Target) -> (usize, usize) {
     let kit = Kit::with(|| Neuron::builder().strict(true)).await.unwrap();
-    let running = kit.run(office, ()).id("office").start().await.unwrap();
-    let run = Target::Run(running.id().clone());
-    let held = running.wait().await.unwrap_err();
+    let held = kit.run(office, ()).id("office").await.unwrap_err();
     assert_eq!(held.kind(), ErrorKind::Diverged, "{held}");
     let begun = || kit.faults().entered().iter().filter(|call| call.name == "slow").count();
+    let first = begun();
     serve(&kit, Duration::from_secs(20)).await;
-    let before = begun();
+    let unasked = begun() - first;
     let serving = serve(&kit, Duration::from_secs(20));
     let said = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
-        kit.neuron().resume(&run).await.unwrap();
+        kit.neuron().resume(&whom(&kit)).await.unwrap();
     };
     tokio::join!(serving, said);
-    assert_eq!(begun(), before + 2, "once as a serving begins, once as it is spoken to");
+    (unasked, begun() - first - unasked)
+}
+
+#[tokio::test]
+async fn a_run_that_is_held_is_taken_up_again_when_somebody_says_something_to_it() {
+    let run = |_: &Kit| Target::Run(RunId::new("office").unwrap());
+    let once_more = "once as a serving begins, once as it is spoken to";
+    assert_eq!(begun_when_spoken_to(run).await, (1, 2), "{once_more}");
+    // Or to a package of it, as a ruling is.
+    let package = |kit: &Kit| {
+        let assigned = Select::Kind(Kind::new(PackageAssigned::TYPE).unwrap());
+        let first = kit.ledger().read(assigned).envelopes().next().unwrap().unwrap();
+        Target::Token(PackageAssigned::read(&first).unwrap().unwrap().token)
+    };
+    assert_eq!(begun_when_spoken_to(package).await, (1, 2), "{once_more}");
+    let other = |_: &Kit| Target::Run(RunId::new("another").unwrap());
+    assert_eq!(
+        begun_when_spoken_to(other).await,
+        (1, 1),
+        "an order for another run is none for it"
+    );
 }
 
 // -- a build that is drained --
