@@ -1,6 +1,11 @@
 //! What people say to a run, from this process and from the command line.
 
-#![allow(clippy::unwrap_used, missing_docs, reason = "a test that fails is meant to panic")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a test that fails is meant to panic"
+)]
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
