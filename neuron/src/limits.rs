@@ -181,7 +181,8 @@ pub const SIGNALS_AT_ONCE_MAX: usize = 1_024;
 pub const OWNER_LOOK: Duration = Duration::from_millis(100);
 /// How often a serving process looks for unfinished runs.
 pub const SERVE_POLL: Duration = Duration::from_secs(1);
-/// How long a serving process leaves a run alone at most that it has taken up and could not bring to its end.
+/// How long a serving process leaves a run alone at most that it has taken up and could not bring to its end, and a message
+/// whose run is pinned to another build.
 pub const RETAKE_WAIT_MAX: Duration = Duration::from_mins(1);
 /// Unfinished runs recovered at once.
 pub const RECOVERED_AT_ONCE_MAX: usize = 64;

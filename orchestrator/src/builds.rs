@@ -40,7 +40,7 @@ impl fmt::Display for BuildOrder {
     }
 }
 
-/// An order that holds.
+/// An order that holds. The error of whoever is refused by it has it as its [detail](neuron::Error::detail).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Standing {
@@ -158,7 +158,13 @@ impl Standing {
             "build `{build}` is {order} by {by} ($builds@{seq}{because}): {what}; `neuron builds release {build}` takes the \
              order back"
         );
-        Error::new(ErrorKind::Denied, why)
+        Error::new(ErrorKind::Denied, why).with(self)
+    }
+
+    /// The order by which something was refused; `None` for any other error.
+    pub(crate) fn of_refusal(error: &Error) -> Option<Self> {
+        let is_denied = error.kind() == ErrorKind::Denied;
+        is_denied.then(|| error.detail()).flatten()
     }
 }
 

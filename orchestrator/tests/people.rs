@@ -1,6 +1,11 @@
 //! What people say to a run, from this process and from the command line.
 
-#![allow(clippy::unwrap_used, missing_docs, reason = "a test that fails is meant to panic")]
+#![allow(
+    clippy::panic,
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a test that fails is meant to panic"
+)]
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
@@ -174,6 +179,23 @@ async fn an_answer_that_is_given_while_nobody_runs_is_found_at_the_resume() {
     assert!(exit == Exit::Negative && said.contains("asks nothing"), "{said}");
     let (exit, said) = place.ask(&["answer", "ffff", "5"]).await;
     assert!(exit == Exit::Negative && said.contains("no open question"), "{said}");
+}
+
+#[tokio::test]
+async fn a_question_is_answered_by_pasting_the_command_that_tells_of_it() {
+    let place = Place::new();
+    let neuron = place.open().await;
+    let running = neuron.run(book, ()).id("b").start().await.unwrap();
+    for (nth, answer) in [(1, "Logs"), (2, "5")] {
+        question(&neuron, nth).await;
+        let (_, said) = place.ask(&["waiting"]).await;
+        let told = said.split('`').find(|text| text.starts_with("neuron answer"));
+        let told = told.unwrap_or_else(|| panic!("{said}")).replace("ANSWER", answer);
+        let words: Vec<&str> = told.split(' ').skip(1).collect();
+        let (exit, said) = place.ask(&words).await;
+        assert_eq!(exit, Exit::Success, "{told}: {said}");
+    }
+    assert_eq!(running.wait().await.unwrap(), ("Logs".into(), 5));
 }
 
 #[tokio::test]

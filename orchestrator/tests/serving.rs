@@ -27,7 +27,7 @@ use neuron::{
 use orchestrator::{neuron, prelude::*, runs::Unfinished};
 use tokio::sync::watch;
 
-/// Counts how often the log is read.
+/// Counts how often the log is read, and how many envelopes it gives.
 #[derive(Debug)]
 struct Counted {
     store: Memory,
@@ -43,7 +43,9 @@ impl Counted {
 
 impl Store for Counted {
     fn page(&self, select: &Select, range: Range) -> Result<Page, Error> {
-        self.read().page(select, range)
+        let page = self.read().page(select, range)?;
+        self.reads.fetch_add(page.rows.len() as u64, Ordering::SeqCst);
+        Ok(page)
     }
     fn row(&self, topic: &Topic, seq: u64) -> Result<Option<Row>, Error> {
         self.read().row(topic, seq)
@@ -177,4 +179,67 @@ async fn a_process_that_serves_reads_nothing_while_nothing_happens() {
     assert_eq!(idle().await, 0);
     assert!(!serving.is_finished());
     serving.abort();
+}
+
+/// Takes updates of a name, and never has enough.
+#[agent]
+async fn till(cx: &Cx, name: String) -> Result<()> {
+    let (mut adds, mut sum) = (cx.updates::<u64, u64>(&name), 0);
+    loop {
+        let add = adds.next().await?;
+        sum += add.request;
+        add.answer(&sum).await?;
+    }
+}
+
+#[orchestrator]
+async fn shop(board: &Board, name: String) -> Result<()> {
+    Ok(board.assign(till, name).await?)
+}
+
+#[tokio::test]
+async fn whoever_asks_a_run_for_an_update_reads_nothing_of_the_other_runs_that_take_them() {
+    let reads = Arc::<AtomicU64>::default();
+    let store = Counted {
+        store: Memory::new().unwrap(),
+        reads: reads.clone(),
+    };
+    let ledger = Ledger::over(Arc::new(store), Arc::new(SystemClock), Pipeline::default()).unwrap();
+    let neuron = Neuron::builder().over(ledger).await.unwrap();
+    let open = async |id: String| {
+        let running = neuron.run(shop, "add".into()).id(id).start().await.unwrap();
+        running.update::<_, u64>("add", &1u64).await.unwrap();
+        running
+    };
+    let asked = open("asked".into()).await;
+    let cost = async || {
+        let before = reads.load(Ordering::SeqCst);
+        asked.update::<_, u64>("add", &1u64).await.unwrap();
+        reads.load(Ordering::SeqCst) - before
+    };
+    let alone = cost().await;
+    let mut others = Vec::new();
+    for other in 0..200 {
+        others.push(open(format!("other-{other}")).await);
+    }
+    let among_many = cost().await;
+    // Some of its own, one more for each that was asked of it.
+    assert!(
+        among_many < alone + 100,
+        "{alone} reads alone, {among_many} among 200 others"
+    );
+
+    // Neither does whoever waits until somebody takes them, however often somebody else begins to.
+    let waiting = asked.update::<_, u64>("subtract", &1u64);
+    let others = async {
+        let before = reads.load(Ordering::SeqCst);
+        for other in 200..210 {
+            open(format!("other-{other}")).await;
+        }
+        reads.load(Ordering::SeqCst) - before
+    };
+    tokio::select! {
+        told = waiting => panic!("nobody takes them: {told:?}"),
+        read = others => assert!(read < 1_000, "{read} reads while ten others begin"),
+    }
 }

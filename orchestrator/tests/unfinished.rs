@@ -14,10 +14,15 @@ use std::{
 use orchestrator::{
     builds::{BuildOrder, order_build},
     neuron::{
-        Author, ConsumerId, Contract, Draft, Kind, Ledger, Pattern, SystemClock, Topic,
+        Append, Author, ConsumerId, Contract, Draft, Json, Kind, Ledger, Pattern, SystemClock, Topic,
         consumer::Progress,
         pipeline::Pipeline,
         store::{Memory, Select},
+        topic::catalog,
+        vocabulary::{
+            Message as _,
+            orchestration::{OrchestrationCreated, PackageAssigned},
+        },
     },
     prelude::*,
     testing::Kit,
@@ -100,23 +105,42 @@ async fn serve(kit: &Kit, time: Duration) {
     assert!(served.await.is_err(), "it serves on");
 }
 
-#[tokio::test]
-async fn a_run_that_is_held_is_taken_up_again_when_somebody_says_something_to_it() {
+/// How often the step of `office` begins in twenty seconds of serving its held run, with and without an order for it.
+async fn begun_when_spoken_to(whom: impl Fn(&Kit) -> Target) -> (usize, usize) {
     let kit = Kit::with(|| Neuron::builder().strict(true)).await.unwrap();
-    let running = kit.run(office, ()).id("office").start().await.unwrap();
-    let run = Target::Run(running.id().clone());
-    let held = running.wait().await.unwrap_err();
+    let held = kit.run(office, ()).id("office").await.unwrap_err();
     assert_eq!(held.kind(), ErrorKind::Diverged, "{held}");
     let begun = || kit.faults().entered().iter().filter(|call| call.name == "slow").count();
+    let first = begun();
     serve(&kit, Duration::from_secs(20)).await;
-    let before = begun();
+    let unasked = begun() - first;
     let serving = serve(&kit, Duration::from_secs(20));
     let said = async {
         tokio::time::sleep(Duration::from_secs(5)).await;
-        kit.neuron().resume(&run).await.unwrap();
+        kit.neuron().resume(&whom(&kit)).await.unwrap();
     };
     tokio::join!(serving, said);
-    assert_eq!(begun(), before + 2, "once as a serving begins, once as it is spoken to");
+    (unasked, begun() - first - unasked)
+}
+
+#[tokio::test]
+async fn a_run_that_is_held_is_taken_up_again_when_somebody_says_something_to_it() {
+    let run = |_: &Kit| Target::Run(RunId::new("office").unwrap());
+    let once_more = "once as a serving begins, once as it is spoken to";
+    assert_eq!(begun_when_spoken_to(run).await, (1, 2), "{once_more}");
+    // Or to a package of it, as a ruling is.
+    let package = |kit: &Kit| {
+        let assigned = Select::Kind(Kind::new(PackageAssigned::TYPE).unwrap());
+        let first = kit.ledger().read(assigned).envelopes().next().unwrap().unwrap();
+        Target::Token(PackageAssigned::read(&first).unwrap().unwrap().token)
+    };
+    assert_eq!(begun_when_spoken_to(package).await, (1, 2), "{once_more}");
+    let other = |_: &Kit| Target::Run(RunId::new("another").unwrap());
+    assert_eq!(
+        begun_when_spoken_to(other).await,
+        (1, 1),
+        "an order for another run is none for it"
+    );
 }
 
 // -- a build that is drained --
@@ -133,6 +157,20 @@ async fn placed(event: &Event, order: String) -> Result<()> {
     Ok(())
 }
 
+/// Which build has begun the run of a new order, ten minutes after it came.
+async fn shipped_by(ledger: &Ledger, order: &str) -> String {
+    let draft = Draft::new(Topic::new("orders").unwrap(), Author::cli(), "order").unwrap();
+    let order = ledger.publish(draft.payload(&order.to_owned()).unwrap()).await.unwrap();
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let progress = Progress::new(ConsumerId::new("placed").unwrap());
+    let state = ledger.fold(&progress, None).unwrap().state;
+    assert!(state.parked.is_empty() && state.pending.is_empty(), "{state:?}");
+    let runs = ledger.fold(&orchestrator::runs::Runs, None).unwrap().state;
+    let run = &runs[&RunId::new(order.id.to_string()).unwrap()];
+    assert!(run.ended.is_some(), "{run:?}");
+    run.build.clone()
+}
+
 #[tokio::test(start_paused = true)]
 async fn while_a_build_is_drained_its_handlers_lay_no_message_aside_that_another_build_can_handle() {
     let store = Memory::new().unwrap();
@@ -142,15 +180,57 @@ async fn while_a_build_is_drained_its_handlers_lay_no_message_aside_that_another
         .declare(&orders, Contract::Durable, &Author::cli())
         .await
         .unwrap();
-    let name = ConsumerId::new("placed").unwrap();
-    let parked = || ledger.fold(&Progress::new(name.clone()), None).unwrap().state.parked;
     let mut serving = Vec::new();
     for build in ["shop 1", "shop 2"] {
         let neuron = Neuron::builder().build(build).over(ledger.clone()).await.unwrap();
         serving.push(tokio::spawn(async move { neuron.serve().await }));
         tokio::time::sleep(Duration::from_secs(5)).await;
     }
-    order_build(&ledger, "shop 1", BuildOrder::Drain, None, Author::cli())
+    let order = async |build: &str, order| order_build(&ledger, build, order, None, Author::cli()).await.unwrap();
+    assert_eq!(shipped_by(&ledger, "a scarf").await, "shop 1", "it came first");
+    order("shop 1", BuildOrder::Drain).await;
+    assert_eq!(shipped_by(&ledger, "a hat").await, "shop 2");
+    // It begins again where the other one stops.
+    order("shop 1", BuildOrder::Release).await;
+    order("shop 2", BuildOrder::Drain).await;
+    assert_eq!(shipped_by(&ledger, "a coat").await, "shop 1");
+    // What comes while nobody may begin it waits, however long, and nobody fills the log with it.
+    order("shop 1", BuildOrder::Drain).await;
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    let before = ledger.store().last().unwrap().0;
+    let draft = Draft::new(Topic::new("orders").unwrap(), Author::cli(), "order").unwrap();
+    ledger
+        .publish(draft.payload(&"a glove".to_owned()).unwrap())
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    assert_eq!(ledger.store().last().unwrap().0, before + 1);
+    order("shop 2", BuildOrder::Release).await;
+    assert_eq!(shipped_by(&ledger, "a sock").await, "shop 2");
+    let runs = ledger.fold(&orchestrator::runs::Runs, None).unwrap().state;
+    assert_eq!(runs.len(), 5, "the glove too");
+    serving.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+/// A run of another build, that its process left open.
+async fn left(ledger: &Ledger, run: &RunId, build: &str) {
+    let created = OrchestrationCreated {
+        name: "ship".into(),
+        args: Some(Json::parse(r#"{"order":"a hat"}"#).unwrap()),
+        build: build.into(),
+        registry: "test".into(),
+    };
+    let draft = created.draft(catalog::lifecycle(run), Author::from(run)).unwrap();
+    ledger.append(Append::of([draft])).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_whose_run_is_pinned_to_another_build_is_not_laid_aside_and_is_settled_once_that_has_ended() {
+    let store = Memory::new().unwrap();
+    let ledger = Ledger::over(Arc::new(store), Arc::new(SystemClock), Pipeline::default()).unwrap();
+    let orders = Pattern::new("orders").unwrap();
+    ledger
+        .declare(&orders, Contract::Durable, &Author::cli())
         .await
         .unwrap();
     let draft = Draft::new(Topic::new("orders").unwrap(), Author::cli(), "order").unwrap();
@@ -158,35 +238,35 @@ async fn while_a_build_is_drained_its_handlers_lay_no_message_aside_that_another
         .publish(draft.payload(&"a hat".to_owned()).unwrap())
         .await
         .unwrap();
-    tokio::time::sleep(Duration::from_mins(10)).await;
-    let pending: Vec<_> = ledger
-        .parked(&name)
-        .unwrap()
-        .map(|parked| parked.unwrap().because)
-        .collect();
-    assert!(parked().is_empty(), "pos {} is laid aside: {pending:?}", order.pos);
-    let observer = Neuron::builder().build("shop 2").over(ledger.clone()).await.unwrap();
-    let shipped = observer.run(ship, "a hat".into()).id(order.id.to_string()).await;
-    assert_eq!(shipped.unwrap(), "a hat");
-    // It begins again where the other one stops.
-    for (build, order) in [("shop 1", BuildOrder::Release), ("shop 2", BuildOrder::Drain)] {
-        order_build(&ledger, build, order, None, Author::cli()).await.unwrap();
-    }
-    let draft = Draft::new(Topic::new("orders").unwrap(), Author::cli(), "order").unwrap();
-    let order = ledger
-        .publish(draft.payload(&"a coat".to_owned()).unwrap())
+    let run = RunId::new(order.id.to_string()).unwrap();
+    left(&ledger, &run, "shop 1").await;
+    order_build(&ledger, "shop 1", BuildOrder::Pin, None, Author::cli())
         .await
         .unwrap();
+    let neuron = Neuron::builder().build("shop 2").over(ledger.clone()).await.unwrap();
+    let serving = tokio::spawn(async move { neuron.serve().await });
     tokio::time::sleep(Duration::from_mins(10)).await;
-    assert!(parked().is_empty(), "pos {} is laid aside", order.pos);
-    let observer = Neuron::builder().build("shop 1").over(ledger.clone()).await.unwrap();
-    let shipped = observer.run(ship, "a coat".into()).id(order.id.to_string()).await;
-    assert_eq!(shipped.unwrap(), "a coat");
+    let before = ledger.store().last().unwrap().0;
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let name = ConsumerId::new("placed").unwrap();
+    let progress = || ledger.fold(&Progress::new(name.clone()), None).unwrap().state;
+    assert!(progress().parked.is_empty(), "{:?}", progress().parked);
+    assert!(
+        progress().upto < order.pos || !progress().pending.is_empty(),
+        "it waits"
+    );
+    let written = ledger.store().last().unwrap().0 - before;
+    assert!(written <= 50, "ten minutes of waiting write {written} envelopes");
+    // Its own build ends it, and whoever has the message is told so.
+    let neuron = Neuron::builder().build("shop 1").over(ledger.clone()).await.unwrap();
+    let its_own = tokio::spawn(async move { neuron.serve().await });
+    tokio::time::sleep(Duration::from_mins(10)).await;
+    let state = progress();
+    assert!(state.parked.is_empty() && state.pending.is_empty(), "{state:?}");
     let runs = ledger.fold(&orchestrator::runs::Runs, None).unwrap().state;
-    let builds: Vec<_> = runs.values().map(|run| &*run.build).collect();
-    assert_eq!(builds.len(), 2);
-    assert!(builds.contains(&"shop 1") && builds.contains(&"shop 2"), "{builds:?}");
-    drop(serving);
+    assert!(runs[&run].ended.is_some(), "{runs:?}");
+    serving.abort();
+    its_own.abort();
 }
 
 // -- a message in hand --

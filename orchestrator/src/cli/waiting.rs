@@ -138,6 +138,14 @@ fn step(what: &What) -> Option<(&str, &str)> {
     }
 }
 
+/// The token, or the run, that was paused.
+fn paused(item: &Item) -> Option<String> {
+    let is_paused = matches!(item.what, What::Paused { .. });
+    let token = item.token.as_ref().map(ToString::to_string);
+    let named = token.or_else(|| item.run.as_ref().map(ToString::to_string));
+    named.filter(|_| is_paused)
+}
+
 /// The key of a question.
 fn question(what: &What) -> Option<&str> {
     match what {
@@ -164,8 +172,8 @@ impl Waiting {
                 "rule with `neuron resolve {key} done --output JSON`, `redo` or `fail`"
             ));
         }
-        if waiting.iter().any(|told| matches!(told.item.what, What::Paused { .. })) {
-            console.say("go on with `neuron resume RUN|TOKEN`");
+        if let Some(paused) = waiting.iter().find_map(|told| paused(&told.item)) {
+            console.say(&format!("go on with `neuron resume {paused}`"));
         }
         let mut asked = waiting.iter().filter(|told| !told.answered);
         if let Some(key) = asked.find_map(|told| question(&told.item.what)) {

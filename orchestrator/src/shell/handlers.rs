@@ -10,7 +10,7 @@ use neuron::{
 use tokio::{task::JoinSet, time::timeout};
 
 use super::Neuron;
-use crate::builds::Builds;
+use crate::builds::{BuildOrder, Standing};
 
 /// How often a delivery whose handler still works asks for more time: well within what a consumer waits.
 const EXTEND_EVERY: Duration = Duration::from_secs(10);
@@ -54,7 +54,7 @@ async fn serve(neuron: Neuron, handler: &'static Handler) -> Result<Infallible, 
         let named = |error: Error| error.context(format!("the handler `{name}` cannot go on"));
         let consumer = handler.consumer(&neuron.0.ownership).map_err(named)?;
         let mut consumer = consumer.open().await.map_err(named)?;
-        let Err(error) = hand_out(&mut consumer, handler, &neuron, &state).await;
+        let Err(error) = hand_out(&mut consumer, handler, &state).await;
         if error.kind() != ErrorKind::Fenced {
             return Err(named(error));
         }
@@ -66,7 +66,6 @@ async fn serve(neuron: Neuron, handler: &'static Handler) -> Result<Infallible, 
 async fn hand_out(
     consumer: &mut Consumer,
     handler: &'static Handler,
-    neuron: &Neuron,
     state: &scope::State,
 ) -> Result<Infallible, Error> {
     let mut in_hand = JoinSet::new();
@@ -79,7 +78,7 @@ async fn hand_out(
         match next {
             Ok(delivery) => {
                 told = false;
-                in_hand.spawn(deliver(delivery, handler, neuron.clone(), state.clone()));
+                in_hand.spawn(deliver(delivery, handler, state.clone()));
             }
             // As many are parked as may be. Somebody will redrive them; until then it asks now and then.
             Err(error) if error.kind() == ErrorKind::TooLarge => {
@@ -118,11 +117,11 @@ impl Drop for InHand {
 }
 
 /// Handles one message and says how that ended.
-async fn deliver(delivery: Delivery, handler: &'static Handler, neuron: Neuron, state: scope::State) {
+async fn deliver(delivery: Delivery, handler: &'static Handler, state: scope::State) {
     let (pos, attempt) = (delivery.envelope().pos, delivery.attempt());
     let event = Event::new(delivery.envelope().clone(), attempt, delivery.key(), state);
     let mut in_hand = InHand(Some(delivery));
-    let verdict = handle(&mut in_hand, handler, &event, &neuron).await;
+    let verdict = handle(&mut in_hand, handler, &event).await;
     let said = match verdict.and_then(|verdict| Ok((verdict, in_hand.take()?))) {
         Ok((Verdict::Done(Some(effect)), delivery)) => commit(delivery, effect).await,
         Ok((verdict, delivery)) => end(delivery, verdict).await,
@@ -143,17 +142,19 @@ enum Verdict {
     Again(Option<Duration>, String),
     /// It is laid aside.
     Never(String),
-    /// It was not for this build to handle.
-    NotHere(String),
+    /// An order about a build leaves it to others: it is handed back for so long.
+    NotHere(Duration, String),
 }
 
 impl Verdict {
-    fn of(outcome: Result<Option<Append>, Error>, neuron: &Neuron) -> Self {
+    fn of(outcome: Result<Option<Append>, Error>) -> Self {
         match outcome {
             Ok(effect) => Self::Done(effect),
-            Err(error) if error.kind() == ErrorKind::Denied && is_closed(neuron) => Self::NotHere(error.to_string()),
-            Err(error) if error.is_terminal() => Self::Never(error.to_string()),
-            Err(error) => Self::Again(error.wait(), error.to_string()),
+            Err(error) => match Standing::of_refusal(&error) {
+                Some(order) => Self::NotHere(apart(order.order), error.to_string()),
+                None if error.is_terminal() => Self::Never(error.to_string()),
+                None => Self::Again(error.wait(), error.to_string()),
+            },
         }
     }
 
@@ -169,23 +170,28 @@ impl Verdict {
     }
 }
 
-/// Whether an order about the build of this program lets it begin no run.
-fn is_closed(neuron: &Neuron) -> bool {
-    Builds::of(neuron.ledger()).is_ok_and(|builds| builds.begins(&neuron.0.build).is_err())
+/// How long a message is left alone that an order has refused.
+fn apart(order: BuildOrder) -> Duration {
+    match order {
+        // The run it is about is one of a build that ends it in its own time; until then each look is on the log.
+        BuildOrder::Pin => limits::RETAKE_WAIT_MAX,
+        // By then the handlers of this build have stopped.
+        BuildOrder::Drain | BuildOrder::Retire | BuildOrder::Release => 2 * limits::SERVE_POLL,
+    }
 }
 
 /// Runs the handler within its time.
 ///
 /// # Errors
 /// Why the delivery is not this process's any more. The handler is stopped then, for somebody else has the message.
-async fn handle(in_hand: &mut InHand, handler: &Handler, event: &Event, neuron: &Neuron) -> Result<Verdict, Error> {
+async fn handle(in_hand: &mut InHand, handler: &Handler, event: &Event) -> Result<Verdict, Error> {
     let longest = handler.meta().timeout_ms.map(Duration::from_millis);
     let (work, late) = (handler.handle(event), past(longest));
     tokio::pin!(work, late);
     loop {
         tokio::select! {
             biased;
-            outcome = &mut work => return Ok(Verdict::of(outcome, neuron)),
+            outcome = &mut work => return Ok(Verdict::of(outcome)),
             because = &mut late => return Ok(Verdict::Again(None, because)),
             () = tokio::time::sleep(EXTEND_EVERY) => in_hand.extend()?,
         }
@@ -215,9 +221,8 @@ async fn end(delivery: Delivery, verdict: Verdict) -> Result<(), Error> {
         Verdict::Again(Some(wait), because) => delivery.fail_after(wait, because).await,
         Verdict::Again(None, because) => delivery.fail(because).await,
         Verdict::Never(because) => delivery.poison(because).await,
-        Verdict::NotHere(because) => {
-            // By then the handlers of this build have stopped.
-            delivery.hand_back(2 * limits::SERVE_POLL, because);
+        Verdict::NotHere(apart, because) => {
+            delivery.hand_back(apart, because);
             Ok(())
         }
     }

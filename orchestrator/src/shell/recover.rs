@@ -168,7 +168,7 @@ impl Neuron {
                 handlers = Some(Handlers::start(self));
             }
             let open = unfinished.now().await?;
-            open.read(|open| tries.keep(|run| open.contains_key(run)))?;
+            open.read(|open| tries.keep(&self.0.switchboard, |run| open.contains_key(run)))?;
             for (id, name) in open.read(oldest_first)? {
                 let entry = self.0.registry.get("orchestrator", &name);
                 let Some(entry) = entry.filter(|_| !self.0.is_live(&id) && !passed_over.contains(&id)) else {
@@ -182,7 +182,10 @@ impl Neuron {
                 }
                 match self.ready(&id, entry).await? {
                     // Whoever drives it now is watched, and followed when it dies or hangs.
-                    Ready::Now(args) => tries.took_up(&id, self.0.start(&id, entry, args, None)?),
+                    Ready::Now(args) => {
+                        self.0.switchboard.acted_on(&id);
+                        tries.took_up(&id, self.0.start(&id, entry, args, None)?);
+                    }
                     Ready::Unreadable | Ready::Damaged => drop(passed_over.insert(id)),
                     // It may be released.
                     Ready::Refused | Ready::Ended => {}

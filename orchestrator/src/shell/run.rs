@@ -137,10 +137,12 @@ impl<T: Payload> Running<T> {
         let mut changes = changes(&self.ledger, &self.id)?;
         let taker = loop {
             let (ledger, id, name) = (self.ledger.clone(), self.id.clone(), name.to_owned());
-            let found = tokio::task::spawn_blocking(move || Taker::find(&ledger, &id, None, &name)).await;
+            let found = tokio::task::spawn_blocking(move || Taker::look(&ledger, &id, None, &name)).await;
             match found.map_err(|error| Error::new(ErrorKind::Io, error))? {
+                Ok(Some(taker)) => break taker,
+                Ok(None) => changed(&mut changes).await?,
                 Err(error) if error.kind() == ErrorKind::NotFound => changed(&mut changes).await?,
-                found => break found?,
+                Err(error) => return Err(error),
             }
         };
         let asked = self

@@ -110,6 +110,20 @@ impl Switchboard {
         self.lines().left.get(run).is_some_and(|told| *told)
     }
 
+    /// What was said to a run is acted on: it is taken up.
+    pub(crate) fn acted_on(&self, run: &RunId) {
+        if let Some(told) = self.lines().left.get_mut(run) {
+            *told = false;
+        }
+    }
+
+    /// Forgets the runs that were left here and have ended since, whoever ended them.
+    pub(crate) fn keep(&self, is_open: impl Fn(&RunId) -> bool) {
+        let Lines { left, homes, .. } = &mut *self.lines();
+        left.retain(|run, _| is_open(run));
+        homes.retain(|_, run| left.contains_key(run));
+    }
+
     fn hand_on(&self, envelope: &Envelope) {
         let Some(target) = target_of(envelope) else { return };
         let mut lines = self.lines();

@@ -19,7 +19,8 @@ struct Try {
 }
 
 impl Tries {
-    /// Whether a run that has not ended, and that nobody drives here, may be taken up now.
+    /// Whether a run that has not ended, and that nobody drives here, may be taken up now. What was said to it counts until
+    /// it is taken up.
     pub(super) fn may_be_taken_up(&mut self, run: &RunId, switchboard: &Switchboard) -> bool {
         let Some(before) = self.0.get_mut(run) else { return true };
         if switchboard.is_spoken_to(run) {
@@ -43,8 +44,9 @@ impl Tries {
     }
 
     /// Forgets those that have ended.
-    pub(super) fn keep(&mut self, is_open: impl Fn(&RunId) -> bool) {
+    pub(super) fn keep(&mut self, switchboard: &Switchboard, is_open: impl Fn(&RunId) -> bool) {
         self.0.retain(|run, _| is_open(run));
+        switchboard.keep(is_open);
     }
 }
 
@@ -67,8 +69,53 @@ fn wait(times: u32) -> Duration {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test that fails is meant to panic")]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
+
+    use neuron::{Author, Error, Ledger, SystemClock, pipeline::Pipeline, store::Memory};
+
+    use super::{
+        super::order::{Target, order},
+        *,
+    };
+    use crate::protocol::Order;
+
+    /// Something is said to a run, and has been heard.
+    async fn say(ledger: &Ledger, switchboard: &Switchboard, run: &RunId) {
+        let target = Target::Run(run.clone());
+        order(ledger, &target, Order::Resume, None, Author::cli())
+            .await
+            .unwrap();
+        while !switchboard.is_spoken_to(run) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_said_to_a_run_that_is_held_has_it_taken_up_once_and_not_again_and_again() {
+        let store = Arc::new(Memory::new().unwrap());
+        let ledger = Ledger::over(store, Arc::new(SystemClock), Pipeline::default()).unwrap();
+        let switchboard = Switchboard::listen(&ledger).unwrap();
+        let (mut tries, run) = (Tries::default(), RunId::new("r").unwrap());
+        let held = || watch::channel(Some(Err(Error::new(ErrorKind::Diverged, "another call")))).1;
+        tries.took_up(&run, held());
+        switchboard.leave(&run, []);
+        assert!(!tries.may_be_taken_up(&run, &switchboard), "nobody has said anything");
+        say(&ledger, &switchboard, &run).await;
+        assert!(tries.may_be_taken_up(&run, &switchboard));
+        // An order about its build stands against it, say: what was said still counts.
+        assert!(tries.may_be_taken_up(&run, &switchboard));
+        // It is taken up, and fails before anybody listens for it.
+        switchboard.acted_on(&run);
+        tries.took_up(&run, held());
+        assert!(!tries.may_be_taken_up(&run, &switchboard));
+        say(&ledger, &switchboard, &run).await;
+        assert!(tries.may_be_taken_up(&run, &switchboard));
+        // Somebody else ends it.
+        tries.keep(&switchboard, |_| false);
+        assert!(!switchboard.is_spoken_to(&run), "it is forgotten");
+    }
 
     #[test]
     fn a_run_is_taken_up_less_and_less_often_and_at_least_once_a_minute() {

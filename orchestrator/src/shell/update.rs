@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::future::{Either, select};
 use neuron::{
-    Author, Draft, Envelope, Error, ErrorKind, Json, Kind, Ledger, Pattern, Receipt, Result, RunId, SchemaRef, TokenId,
+    Author, Draft, Envelope, Error, ErrorKind, Json, Ledger, Pattern, Receipt, Result, RunId, SchemaRef, TokenId,
     Topic,
     ledger::From,
     store::Select,
@@ -39,9 +39,25 @@ impl Taker {
     /// Who takes updates of this name in a run that goes on; of several the one with this token. Blocks.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] if nobody does, naming what is taken; [`ErrorKind::Conflict`] if the run has ended;
-    /// [`ErrorKind::Misuse`] if it is in question who is meant.
+    /// [`ErrorKind::NotFound`] if nobody does, naming what is taken, and as [`Taker::look`].
     pub(crate) fn find(ledger: &Ledger, run: &RunId, token: Option<&TokenId>, name: &str) -> Result<Self, Error> {
+        match Self::look(ledger, run, token, name)? {
+            Some(taker) => Ok(taker),
+            None => Err(nobody(ledger, run, name)?),
+        }
+    }
+
+    /// As [`Taker::find`], for whoever waits for one: `None` while nobody does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] if there is no such run; [`ErrorKind::Conflict`] if it has ended; [`ErrorKind::Misuse`] if
+    /// it is in question who is meant.
+    pub(crate) fn look(
+        ledger: &Ledger,
+        run: &RunId,
+        token: Option<&TokenId>,
+        name: &str,
+    ) -> Result<Option<Self>, Error> {
         match standing(ledger, run)? {
             Standing::New => return Err(Error::new(ErrorKind::NotFound, format!("there is no run `{run}`"))),
             Standing::Ended(..) => return Err(over(run)),
@@ -71,10 +87,7 @@ impl Taker {
             );
             return Err(Error::new(ErrorKind::Misuse, why));
         }
-        match takers.pop() {
-            Some(taker) => Ok(taker),
-            None => Err(nobody(ledger, run, name, &open)?),
-        }
+        Ok(takers.pop())
     }
 
     /// What is to go on the log, if it is a request at all.
@@ -189,15 +202,11 @@ fn accepting(ledger: &Ledger, token: &TokenId, name: &str) -> Result<Option<Enve
 }
 
 /// Nobody takes updates of this name: what the run takes instead.
-fn nobody(ledger: &Ledger, run: &RunId, name: &str, open: &BTreeMap<TokenId, String>) -> Result<Error, Error> {
+fn nobody(ledger: &Ledger, run: &RunId, name: &str) -> Result<Error, Error> {
     let mut others = BTreeSet::new();
-    let topics: BTreeSet<Topic> = open.keys().map(catalog::steps).collect();
-    let accepting = Select::Kind(Kind::new(UpdateAccepting::TYPE)?);
-    // What came before the run is of others.
-    for envelope in ledger.read(accepting).from(begun(ledger, run)?).envelopes() {
-        let envelope = envelope?;
-        if topics.contains(&envelope.topic) {
-            others.extend(UpdateAccepting::read(&envelope)?.map(|accepting| accepting.update));
+    for token in open(ledger, run)?.keys() {
+        for envelope in ledger.read(Select::Topic(catalog::steps(token))).envelopes() {
+            others.extend(UpdateAccepting::read(&envelope?)?.map(|accepting| accepting.update));
         }
     }
     let others: Vec<_> = others.into_iter().collect();
@@ -211,12 +220,6 @@ fn nobody(ledger: &Ledger, run: &RunId, name: &str, open: &BTreeMap<TokenId, Str
         ErrorKind::NotFound,
         format!("run `{run}` takes no updates `{name}`: {known}"),
     ))
-}
-
-/// The `pos` at which a run began.
-fn begun(ledger: &Ledger, run: &RunId) -> Result<u64, Error> {
-    let first = ledger.store().row(&catalog::lifecycle(run), 1)?;
-    Ok(first.map_or(1, |row| row.pos))
 }
 
 /// The package whose answer an envelope is.

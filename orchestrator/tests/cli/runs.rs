@@ -172,6 +172,34 @@ fn what_waits_is_told_until_it_is_ruled_on() {
     assert_snapshot!("waiting_ruled", world.ask(&["waiting"]).whole());
 }
 
+/// The command of this name that `waiting` tells, as it would be pasted, with `given` for what it leaves open.
+fn pasted(world: &World, name: &str, given: (&str, &str)) -> Vec<String> {
+    let said = world.ask(&["waiting"]).whole();
+    let told = said.split('`').find(|text| text.starts_with(name));
+    let told = told.unwrap_or_else(|| panic!("no `{name}` in {said}"));
+    let words = told.replace(given.0, given.1);
+    words.split(' ').skip(1).map(str::to_owned).collect()
+}
+
+#[test]
+fn what_is_told_to_do_about_what_waits_is_done_by_pasting_it() {
+    let world = World::with_run();
+    world.ask(&["pause", "digest-1"]);
+    world.ask(&["pause", token("researcher a").as_str()]);
+    let paste = |name, given| {
+        let words = pasted(&world, name, given);
+        let done = world.ask(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(done.exit.code(), 0, "{words:?}: {}", done.err);
+    };
+    paste("neuron resolve", ("JSON", "7"));
+    paste("neuron resume", ("", ""));
+    paste("neuron resume", ("", ""));
+    let told = world.ask(&["waiting", "--json"]).values();
+    let waits: Vec<_> = told[0].as_array().unwrap().iter().map(|item| &item["what"]).collect();
+    assert_eq!(waits, ["inDoubt"], "its process has not taken the ruling up");
+    assert!(!world.ask(&["waiting"]).whole().contains("neuron resume"));
+}
+
 #[test]
 fn nothing_waits_in_a_run_that_has_ended() {
     let world = World::with_run();
