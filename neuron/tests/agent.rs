@@ -171,6 +171,7 @@ async fn no_once_step_starts_after_a_committed_cancel() {
     let ledger = ledger(Memory::new().unwrap());
     let order = ControlCancelled {
         because: Some("enough".into()),
+        thread: None,
     };
     let order = order.draft(place().control[0].clone(), Author::cli()).unwrap();
     ledger.append(Append::of([order])).await.unwrap();

@@ -4,16 +4,18 @@
 
 mod world;
 
-use std::{future::pending, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use neuron::{
-    Cx, Error, ErrorKind, Result, agent, limits,
+    Author, Cx, Error, ErrorKind, Result, TokenId, agent, limits,
     scope::{Journal as _, Record, Stop},
     step,
-    vocabulary::step::ReplayUnrecorded,
+    token::ThreadOrder,
+    topic::catalog,
+    vocabulary::{Message as _, control::ControlCancelled, step::ReplayUnrecorded},
 };
 use tokio::{sync::Notify, time::Instant};
-use world::{Seen, World};
+use world::{Log, Seen, World};
 
 static SEEN: Seen = Seen::new();
 static ENTERED: Notify = Notify::const_new();
@@ -161,4 +163,54 @@ async fn one_that_its_body_lets_go_of_is_told_as_well() {
     assert_eq!(SEEN.starting("clean a race"), 1);
     assert!(world.crash().run(racing, ()).await.unwrap());
     assert_eq!(SEEN.starting("begin a race"), 1, "a replay does not start it");
+}
+
+// -- a thread --
+
+#[step(once)]
+async fn charge(_cx: &Cx) -> Result<u32> {
+    SEEN.note("charged");
+    Ok(1)
+}
+
+#[agent]
+async fn cashier(cx: &Cx) -> Result<String> {
+    let till = cx.spawn_thread("till", async |cx: Cx| {
+        cx.wait_for("calls").await?;
+        charge(&cx).await
+    });
+    Ok(till
+        .await
+        .map_or_else(|error| error.to_string(), |charged| charged.to_string()))
+}
+
+/// The order stands; the process has not heard of it yet.
+#[tokio::test(start_paused = true)]
+async fn no_once_step_of_a_thread_starts_after_the_cancel_of_that_thread_was_committed() {
+    let log = Log::with(&["calls"]).await;
+    let runtime = Arc::new(log.runtime());
+    let others = async {
+        log.reached("wait.started", 1).await;
+        let started = log
+            .on(&Log::steps())
+            .into_iter()
+            .find(|said| said.body.kind == *"thread.started");
+        let payload = started.unwrap().body.payload.unwrap().to_value();
+        let thread = payload["key"].as_str().unwrap().to_owned();
+        let order = ControlCancelled {
+            because: Some("enough".into()),
+            thread: Some(thread.clone()),
+        };
+        let control = catalog::control(&TokenId::new("body-1").unwrap());
+        let order = order.draft(control, Author::cli()).unwrap();
+        log.ledger.publish(order).await.unwrap();
+        log.say("calls", "called", &1).await;
+        tokio::time::sleep(Duration::from_mins(1)).await;
+        assert_eq!(log.count("step.started"), 0);
+        let because = Some("enough".into());
+        runtime.order_thread(&thread, &ThreadOrder::Cancel { because });
+    };
+    let (told, ()) = futures::join!(log.run_in(&runtime, cashier, ()), others);
+    assert_eq!(told.unwrap().unwrap(), "thread `till` was cancelled: enough");
+    assert_eq!(SEEN.starting("charged"), 0);
 }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use neuron::{
     Envelope, EnvelopeRef, Error, Filter, Fold, Millis, Result, RunId, SchemaRef, TokenId,
     fold::Codec,
+    token::ThreadOrder,
     vocabulary::{
         Message as _,
         clearance::ClearanceDenied,
@@ -14,8 +15,8 @@ use neuron::{
             OrchestrationCancelled, OrchestrationCompleted, OrchestrationCreated, OrchestrationFailed, PackageAssigned,
         },
         step::{
-            AgentContinued, ReplayOnceChanged, StepCompleted, StepDoubted, StepFailed, StepStarted, WaitAbandoned,
-            WaitEnded, WaitStarted,
+            AgentContinued, ReplayOnceChanged, StepCompleted, StepDoubted, StepFailed, StepStarted, ThreadCompleted,
+            ThreadFailed, WaitAbandoned, WaitEnded, WaitStarted,
         },
     },
 };
@@ -78,6 +79,9 @@ pub enum What {
     },
     /// It was paused: `resume` it.
     Paused {
+        /// The key of the thread that alone is paused, with what is below it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        thread: Option<String>,
         /// The reason given.
         because: Option<String>,
     },
@@ -173,6 +177,8 @@ pub struct Waits;
 
 /// The place of a pause among what one run or token waits for.
 const PAUSE: &str = "";
+/// How the place of a pause of one thread begins.
+const PAUSED: &str = "paused ";
 /// How the place of a denial begins.
 const DENIED: &str = "denied ";
 
@@ -211,7 +217,7 @@ impl Fold for Waits {
     }
 
     fn snapshot(&self) -> Option<Codec<Waiting>> {
-        Some(Codec::new("waiting", 2))
+        Some(Codec::new("waiting", 3))
     }
 }
 
@@ -224,9 +230,15 @@ fn ordered(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
         }
         _ => return Ok(()),
     };
+    let thread = ThreadOrder::of(envelope)?.map(|(thread, _)| thread);
+    let place = thread
+        .as_ref()
+        .map_or(PAUSE.into(), |thread| format!("{PAUSED}{thread}"));
     match ControlPaused::read(envelope)? {
-        Some(ControlPaused { because }) => waiting.put(envelope, run, token, PAUSE, What::Paused { because }),
-        None => drop(waiting.items.remove(&(run, token, PAUSE.into()))),
+        Some(ControlPaused { because, .. }) => {
+            waiting.put(envelope, run, token, &place, What::Paused { thread, because });
+        }
+        None => drop(waiting.items.remove(&(run, token, place))),
     }
     Ok(())
 }
@@ -331,6 +343,10 @@ fn step(waiting: &mut Waiting, envelope: &Envelope) -> Result<(), Error> {
                 What::OnceChanged { key, name, recorded },
             );
             return Ok(());
+        }
+        // A thread that has ended is paused no more.
+        ThreadCompleted::TYPE | ThreadFailed::TYPE if !waiting.items.is_empty() => {
+            format!("{PAUSED}{}", envelope.decode::<Keyed>()?.key)
         }
         StepStarted::TYPE | StepCompleted::TYPE | StepFailed::TYPE if !waiting.items.is_empty() => {
             envelope.decode::<Keyed>()?.key

@@ -709,7 +709,16 @@ async fn a_store_tells_its_runs_and_what_waits() {
         .items()
         .map(|item| (item.run.clone(), item.what.clone()))
         .collect();
-    assert_eq!(items, [(Some(run_id("open")), What::Paused { because: None })]);
+    assert_eq!(
+        items,
+        [(
+            Some(run_id("open")),
+            What::Paused {
+                thread: None,
+                because: None
+            }
+        )]
+    );
     neuron.resume(&target).await.unwrap();
     assert_eq!(waits().items().count(), 0);
     assert_eq!(state()[&run_id("open")].state, RunState::Open);

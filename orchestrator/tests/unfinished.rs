@@ -219,6 +219,7 @@ async fn left(ledger: &Ledger, run: &RunId, build: &str) {
         args: Some(Json::parse(r#"{"order":"a hat"}"#).unwrap()),
         build: build.into(),
         registry: "test".into(),
+        fork: None,
     };
     let draft = created.draft(catalog::lifecycle(run), Author::from(run)).unwrap();
     ledger.append(Append::of([draft])).await.unwrap();

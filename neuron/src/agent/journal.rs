@@ -104,17 +104,29 @@ impl Inner {
         locked(&self.state).lost.take().map_or(Ok(()), Err)
     }
 
-    /// Refuses if a cancel stands on a control topic; else remembers how far they were read.
-    fn orders(&self) -> Result<Vec<u64>, Error> {
+    /// Refuses if a cancel stands on a control topic, of all or of one of these threads; else remembers how far they were
+    /// read.
+    fn orders(&self, within: Option<&[Arc<str>]>) -> Result<Vec<u64>, Error> {
         let mut heads = Vec::with_capacity(self.place.control.len());
         for topic in &self.place.control {
-            let Orders { cancelled, head, .. } = self.ledger.fold(&Control::new(topic.clone()), None)?.state;
+            let orders = self.ledger.fold(&Control::new(topic.clone()), None)?.state;
+            let Orders {
+                cancelled,
+                threads,
+                head,
+                ..
+            } = orders;
             if let Some(because) = cancelled {
                 let because = because.map_or_else(String::new, |because| format!(": {because}"));
                 return Err(Error::new(
                     ErrorKind::Cancelled,
                     format!("cancelled on {topic}{because}"),
                 ));
+            }
+            let is_cancelled = |thread: &&Arc<str>| threads.get(&***thread).is_some_and(|of| of.cancelled.is_some());
+            if let Some(thread) = within.into_iter().flatten().find(is_cancelled) {
+                let why = format!("thread {thread} was cancelled on {topic}");
+                return Err(Error::new(ErrorKind::Denied, why));
             }
             heads.push(head);
         }
@@ -161,8 +173,8 @@ impl Inner {
                 }
                 // An order came in between. Unless it is a cancel, the record is still wanted.
                 Err(error) if error.kind() == ErrorKind::Conflict && record.unless_cancelled => {
-                    let this = self.clone();
-                    blocking(move || this.orders()).await?;
+                    let (this, threads) = (self.clone(), record.threads.clone());
+                    blocking(move || this.orders(threads.as_deref())).await?;
                 }
                 Err(error) => return Err(error),
             }

@@ -25,6 +25,8 @@ pub struct Scope {
     pub(super) tag: u64,
     attempt: u32,
     pub(super) manner: Manner,
+    /// The keys of the threads that it is in, the outermost first.
+    pub(super) threads: Arc<[Arc<str>]>,
     /// Answers and starts at or before this `pos` belong to earlier attempts.
     floor: u64,
     pub(super) runtime: Arc<Runtime>,
@@ -78,21 +80,28 @@ impl Scope {
     /// before the first answer.
     pub fn root(runtime: &Arc<Runtime>, id: &str, birth: Millis, manner: Manner) -> Arc<Self> {
         let past = runtime.take_past(id);
-        Self::new(
-            runtime,
-            id.into(),
-            past,
-            Birth {
-                at: birth,
-                attempt: 1,
-                floor: 0,
-                manner,
-            },
-        )
+        let birth = Birth {
+            at: birth,
+            attempt: 1,
+            floor: 0,
+            manner,
+        };
+        Self::new(runtime, id.into(), past, birth, Arc::default())
     }
 
-    /// The scope of one attempt of a call.
-    pub(crate) fn new(runtime: &Arc<Runtime>, id: Arc<str>, past: Past, birth: Birth) -> Arc<Self> {
+    /// The scope of one attempt of a call that this body made.
+    pub(crate) fn within(&self, id: Arc<str>, past: Past, birth: Birth) -> Arc<Self> {
+        Self::new(&self.runtime, id, past, birth, self.threads.clone())
+    }
+
+    /// The scope of a thread of this body.
+    pub(crate) fn thread(&self, id: Arc<str>, birth: Birth) -> Arc<Self> {
+        let threads = self.threads.iter().cloned().chain([id.clone()]).collect();
+        let past = self.runtime.take_past(&id);
+        Self::new(&self.runtime, id, past, birth, threads)
+    }
+
+    fn new(runtime: &Arc<Runtime>, id: Arc<str>, past: Past, birth: Birth, threads: Arc<[Arc<str>]>) -> Arc<Self> {
         static TAGS: AtomicU64 = AtomicU64::new(1);
         let mut past = past;
         if birth.manner != Manner::Replayed {
@@ -109,6 +118,7 @@ impl Scope {
             tag: TAGS.fetch_add(1, Ordering::Relaxed),
             attempt: birth.attempt,
             manner: birth.manner,
+            threads,
             floor: birth.floor,
             runtime: runtime.clone(),
             draws: AtomicU64::new(0),
@@ -135,6 +145,11 @@ impl Scope {
         let name = || self.runtime.forked().map(|run| outside(run, &self.id));
         let outside = self.outside.get_or_init(name);
         outside.as_deref().unwrap_or(&self.id)
+    }
+
+    /// The threads that it is in, by key.
+    pub(crate) fn threads(&self) -> &Arc<[Arc<str>]> {
+        &self.threads
     }
 
     /// What it shares with the other scopes of its package.

@@ -92,7 +92,7 @@ impl Scope {
         if self.cleans_up() {
             return Idle::Nothing;
         }
-        match self.runtime.leave(self.manner == Manner::Replayed) {
+        match self.runtime.leave(self.manner == Manner::Replayed, &self.threads) {
             Leave::Go => {}
             Leave::Wait => return Idle::Nothing,
             Leave::Stop(stop) => return Idle::Stopped(stop),

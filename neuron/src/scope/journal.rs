@@ -225,6 +225,8 @@ pub struct Record {
     pub burn: Option<Burn>,
     /// To be refused as [`Cancelled`](crate::ErrorKind::Cancelled) if a cancel was committed before it.
     pub unless_cancelled: bool,
+    /// To be refused as [`Denied`](crate::ErrorKind::Denied) besides if one of these threads, by key, was cancelled before it.
+    pub threads: Option<Arc<[Arc<str>]>>,
 }
 
 /// What a piece of work took, without what the steps that it called took: they have an account of their own.
@@ -273,6 +275,7 @@ impl Record {
             cause: None,
             burn: None,
             unless_cancelled: false,
+            threads: None,
         })
     }
 

@@ -26,6 +26,7 @@ mod recorded;
 mod rehearsal;
 mod rehearse;
 mod runtime;
+mod state;
 mod updates;
 
 pub use ask::{Answer, Ask};
@@ -52,4 +53,5 @@ pub(crate) use recorded::{Answer as Recorded, lapsed, undecodable};
 pub(crate) use rehearsal::THREAD;
 pub use rehearsal::{Finding, Rehearsal};
 pub use rehearse::rehearse;
-pub use runtime::{Admission, Code, Fresh, Runtime, State, Stop};
+pub use runtime::{Admission, Code, Fresh, Runtime, Stop};
+pub use state::State;

@@ -1,5 +1,4 @@
 use std::{
-    any::{Any, TypeId, type_name},
     collections::HashMap,
     fmt,
     sync::{
@@ -13,9 +12,13 @@ use tokio::sync::watch;
 
 use super::{
     History, Journal, boundary::Boundary, incarnation::Incarnation, known::Past, once::Unsettled, rehearsal::Rehearsal,
-    updates::Queues,
+    state::State, updates::Queues,
 };
-use crate::{Error, ErrorKind, Json, Result, SchemaRef, vocabulary::orchestration::Claims};
+use crate::{
+    Error, ErrorKind, Json, Result, SchemaRef,
+    token::{ThreadOrder, ThreadOrders},
+    vocabulary::orchestration::Claims,
+};
 
 /// What all scopes of one package, or of one orchestrator's body, share: their log, their past, the orders given to
 /// them, the program's code and state.
@@ -44,6 +47,8 @@ pub struct Runtime {
     pub(crate) updates: Queues,
     /// Whether a cancel stands, for the steps that want to know.
     pub(super) cancelled: watch::Sender<bool>,
+    /// Changes with each order for a thread.
+    threads: watch::Sender<()>,
 }
 
 /// What a program knows of the steps whose names are on the log.
@@ -111,8 +116,17 @@ impl Stop {
 struct Orders {
     paused: bool,
     stop: Option<Stop>,
+    /// By the key of a thread, what holds for it and all below it.
+    threads: HashMap<Arc<str>, ThreadOrders>,
     /// Who drives the scopes that are open, by tag.
     drivers: HashMap<u64, Arc<AtomicWaker>>,
+}
+
+impl Orders {
+    fn paused_within(&self, threads: &[Arc<str>]) -> bool {
+        let is_paused = |thread: &Arc<str>| self.threads.get(thread).is_some_and(|orders| orders.paused);
+        self.paused || threads.iter().any(is_paused)
+    }
 }
 
 /// What an idle body may do.
@@ -120,41 +134,6 @@ pub(super) enum Leave {
     Go,
     Wait,
     Stop(Stop),
-}
-
-/// The program's shared state, by type.
-#[derive(Clone, Default)]
-pub struct State(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
-
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "State({} values)", self.0.len())
-    }
-}
-
-impl State {
-    /// Adds a value; a later one of the same type takes the place of an earlier.
-    pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
-        self.0.insert(TypeId::of::<T>(), Arc::new(value));
-    }
-
-    /// The value of a type.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] if none was given.
-    pub fn get<T: Send + Sync + 'static>(&self) -> Result<&T, Error> {
-        self.find().ok_or_else(|| {
-            let name = type_name::<T>();
-            Error::new(
-                ErrorKind::NotFound,
-                format!("no state of type `{name}` was given to this program"),
-            )
-        })
-    }
-
-    fn find<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.0.get(&TypeId::of::<T>()).and_then(|value| value.downcast_ref())
-    }
 }
 
 impl fmt::Debug for Runtime {
@@ -185,6 +164,7 @@ impl Runtime {
             unsettled: Unsettled::default(),
             updates: Queues::default(),
             cancelled: watch::Sender::new(false),
+            threads: watch::Sender::new(()),
         }
     }
 
@@ -291,6 +271,31 @@ impl Runtime {
         self.order(|orders| orders.paused = false);
     }
 
+    /// Obeys an order for one thread, and all below it. A thread that is cancelled fails as
+    /// [`Cancelled`](ErrorKind::Cancelled), which whoever waits for it is told.
+    pub fn order_thread(&self, thread: &str, order: &ThreadOrder) {
+        self.order(|orders| orders.threads.entry(thread.into()).or_default().obey(order));
+        self.threads.send_replace(());
+    }
+
+    /// Waits until a thread is cancelled: the reason.
+    pub(crate) async fn thread_cancelled(&self, thread: &str) -> Option<String> {
+        let mut changes = self.threads.subscribe();
+        loop {
+            changes.borrow_and_update();
+            let cancelled = self
+                .orders()
+                .threads
+                .get(thread)
+                .and_then(|orders| orders.cancelled.clone());
+            if let Some(because) = cancelled {
+                return because;
+            }
+            // The sender lives as long as this runtime.
+            let _ = changes.changed().await;
+        }
+    }
+
     /// Drives no body of this runtime any further. The first reason stands.
     pub fn stop(&self, stop: Stop) {
         self.order(|orders| {
@@ -317,12 +322,12 @@ impl Runtime {
         self.orders().stop.clone()
     }
 
-    /// What a body that is idle may do. Its driver is woken when that changes.
-    pub(super) fn leave(&self, pauses: bool) -> Leave {
+    /// What a body that is idle may do, within these threads. Its driver is woken when that changes.
+    pub(super) fn leave(&self, pauses: bool, threads: &[Arc<str>]) -> Leave {
         let orders = self.orders();
         match &orders.stop {
             Some(stop) => Leave::Stop(stop.clone()),
-            None if pauses && orders.paused => Leave::Wait,
+            None if pauses && orders.paused_within(threads) => Leave::Wait,
             None => Leave::Go,
         }
     }

@@ -7,7 +7,7 @@ use super::{
     halt::{Halt, held},
 };
 use crate::{
-    Error, Json, Millis, Payload, Result,
+    Error, ErrorKind, Json, Millis, Payload, Result,
     def::{Ran, recorded},
     scope::{Ask, Birth, Manner, Record, Recorded, Scope, Stop, THREAD, Then, by_size, contain},
     vocabulary::step::{ThreadCompleted, ThreadFailed, ThreadStarted, TimerFired, TimerStarted},
@@ -143,12 +143,16 @@ impl<T: Payload> Thread<T> {
             name: name.clone(),
         };
         runtime.journal.defer(Record::of(home.id(), &key, &started)?);
-        let scope = Scope::new(&runtime, key.clone(), runtime.take_past(&key), birth);
+        let scope = home.thread(key.clone(), birth);
         let work = {
             let scope = scope.clone();
             async move { Ran::of(&recorded(body(scope).await)?) }
         };
-        let outcome = held(hold, contain(&scope, work)).await;
+        let outcome = tokio::select! {
+            biased;
+            because = runtime.thread_cancelled(&key) => Ok(Ok(Err(cancelled(&name, because)))),
+            outcome = held(hold, contain(&scope, work)) => outcome,
+        };
         scope.settle().await;
         // What a step's thread took, the step took.
         if scope.manner() == Manner::Free {
@@ -191,6 +195,12 @@ impl<T: Payload> Thread<T> {
         runtime.gained();
         Ok(())
     }
+}
+
+/// What whoever waits for a cancelled thread is told.
+fn cancelled(name: &str, because: Option<String>) -> Error {
+    let because = because.map_or_else(String::new, |because| format!(": {because}"));
+    Error::new(ErrorKind::Cancelled, format!("thread `{name}` was cancelled{because}"))
 }
 
 pub(super) fn stop(home: &Arc<Scope>, error: Error) {

@@ -302,6 +302,20 @@ impl Cx {
 
     /// A task of this body's own, with a context and a scope of its own. It starts when this body is idle, awaited or
     /// not, and is stopped when this body ends.
+    ///
+    /// It takes orders of its own (`neuron pause TOKEN --thread NAME`): paused, it and what is below it begin nothing new,
+    /// while the others go on; cancelled, whoever awaits it is told so as [`ErrorKind::Cancelled`] and may go on.
+    ///
+    /// ```
+    /// # use neuron::{Cx, Result};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> neuron::Result<()> {
+    /// # let cx: Cx = neuron::test();
+    /// let sum = cx.spawn_thread("sum", async |cx: Cx| Ok::<_, neuron::Error>(cx.random() % 10 + 1));
+    /// assert!(sum.await? > 0);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn spawn_thread<R, F>(&self, name: &str, body: impl FnOnce(Self) -> F + Send + 'static) -> Answer<'_, R::Value>
     where
         R: Outcome<Value: Payload>,

@@ -165,6 +165,7 @@ impl Execution {
         };
         let mut record = self.record(&started)?.large(large.clone());
         record.unless_cancelled = meta.once;
+        record.threads = meta.once.then(|| self.home.threads().clone());
         if !meta.once && record.large.is_none() && !self.home.runtime().is_careful() {
             self.home
                 .known(&self.key, |call| call.started(&started, large.map(|(_, args)| args), 0));
@@ -180,8 +181,13 @@ impl Execution {
                 call.started(&started, large.map(|(_, args)| args), place.pos);
             });
         });
-        self.home.runtime().journal.append(record, note).await?;
-        Ok(())
+        match self.home.runtime().journal.append(record, note).await {
+            // Its thread is cancelled, and about to let go of it.
+            Err(error) if meta.once && error.kind() == ErrorKind::Denied => {
+                held(&mut self.held, std::future::pending()).await
+            }
+            appended => Ok(appended.map(drop)?),
+        }
     }
 
     /// One attempt: the body on the arguments, in a scope of its own.
@@ -247,12 +253,8 @@ impl Execution {
             floor: self.home.known(&self.key, |call| call.attempted),
             manner: Manner::Free,
         };
-        Scope::new(
-            self.home.runtime(),
-            self.key.clone(),
-            std::mem::take(&mut self.past),
-            birth,
-        )
+        self.home
+            .within(self.key.clone(), std::mem::take(&mut self.past), birth)
     }
 
     async fn failed(&mut self, error: Error) -> Result<Next, Halt> {

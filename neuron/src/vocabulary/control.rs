@@ -22,6 +22,9 @@ pub struct ControlPaused {
     /// The reason, for whoever reads the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// The key of the thread that alone is meant, with what is below it; only on a token's topic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
 }
 
 /// Go on. An order, on the same topics.
@@ -31,6 +34,9 @@ pub struct ControlResumed {
     /// The reason, for whoever reads the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// The key of the thread that alone is meant, with what is below it; only on a token's topic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
 }
 
 /// Stop for good. An order, on the same topics.
@@ -40,6 +46,9 @@ pub struct ControlCancelled {
     /// The reason, for whoever reads the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// The key of the thread that alone is meant, with what is below it; only on a token's topic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
 }
 
 /// What is to become of a step that waits for a ruling.

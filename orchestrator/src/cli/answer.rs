@@ -9,7 +9,8 @@ use super::{
     console::Console,
     order::{self, Reason},
     outcome::{Failure, Outcome},
-    waiting::{items, means},
+    text::means,
+    waiting::items,
 };
 use crate::{
     shell::answer::Open,

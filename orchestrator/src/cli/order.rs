@@ -1,5 +1,7 @@
 //! `neuron pause`, `resume` and `cancel`: orders from outside, on the log.
 
+use std::collections::BTreeMap;
+
 use neuron::{
     Append, Author, ErrorKind, Ledger, Receipt, RunId, TokenId, Topic,
     store::Select,
@@ -11,6 +13,7 @@ use neuron::{
         orchestration::{
             OrchestrationCancelled, OrchestrationCompleted, OrchestrationCreated, OrchestrationFailed, PackageAssigned,
         },
+        step::{ThreadCompleted, ThreadFailed, ThreadStarted},
     },
 };
 use serde::Serialize;
@@ -19,7 +22,7 @@ use super::{
     console::Console,
     moment,
     outcome::{Failure, Outcome},
-    text::SHORT,
+    text::{SHORT, means, short},
 };
 
 /// Arguments of `pause`, `resume` and `cancel`.
@@ -28,6 +31,9 @@ pub struct Order {
     /// A run (`neuron runs`), or the token of one package (`neuron board RUN`)
     #[arg(value_name = "RUN|TOKEN")]
     whom: String,
+    /// Only this thread of the package, and what is below it: its name, or its key or the first digits of it
+    #[arg(long, value_name = "THREAD")]
+    thread: Option<String>,
     #[command(flatten)]
     reason: Reason,
 }
@@ -111,19 +117,88 @@ impl From<&Receipt> for Told {
 impl Order {
     pub(super) fn run(&self, verb: Verb, ledger: &Ledger, console: &mut Console<'_>) -> Outcome {
         let whom = whom(ledger, &self.whom)?;
+        let thread = match &self.thread {
+            Some(thread) => Some(meant(ledger, &whom, thread)?),
+            None => None,
+        };
         let orders = ledger.fold(&Control::new(whom.topic()), None)?.state;
-        if let Some(because) = orders.cancelled {
+        let of_thread = thread.as_ref().and_then(|thread| orders.threads.get(thread));
+        let cancelled = of_thread
+            .and_then(|orders| orders.cancelled.clone())
+            .map(|why| (why, self.thread.as_ref()));
+        if let Some((because, thread)) = orders.cancelled.map(|why| (why, None)).or(cancelled) {
             let because = because.map_or_else(String::new, |because| format!(" ({because})"));
             return Err(Failure::Negative(format!(
                 "`{}` was cancelled already{because}, and a cancel is final",
-                self.whom
+                thread.unwrap_or(&self.whom)
             )));
         }
         let because = self.reason.because();
         match verb {
-            Verb::Pause => give(&ControlPaused { because }, &whom, &self.reason, ledger, console),
-            Verb::Resume => give(&ControlResumed { because }, &whom, &self.reason, ledger, console),
-            Verb::Cancel => give(&ControlCancelled { because }, &whom, &self.reason, ledger, console),
+            Verb::Pause => give(&ControlPaused { because, thread }, &whom, &self.reason, ledger, console),
+            Verb::Resume => give(
+                &ControlResumed { because, thread },
+                &whom,
+                &self.reason,
+                ledger,
+                console,
+            ),
+            Verb::Cancel => give(
+                &ControlCancelled { because, thread },
+                &whom,
+                &self.reason,
+                ledger,
+                console,
+            ),
+        }
+    }
+}
+
+/// The key of the one thread of a package that is meant, by its name or the beginning of its key.
+fn meant(ledger: &Ledger, whom: &Whom, thread: &str) -> Outcome<String> {
+    let Whom::Token(token) = whom else {
+        return Err(Failure::Usage(
+            "a thread belongs to one package: name that by its token (`neuron board RUN`)".into(),
+        ));
+    };
+    let mut threads: BTreeMap<String, (String, bool)> = BTreeMap::new();
+    for envelope in ledger.read(Select::Topic(catalog::steps(token))).envelopes() {
+        let envelope = envelope?;
+        if let Some(started) = ThreadStarted::read(&envelope)? {
+            threads.insert(started.key, (started.name, true));
+        } else if let Some(completed) = ThreadCompleted::read(&envelope)? {
+            threads.insert(completed.key, (completed.name, false));
+        } else if let Some(failed) = ThreadFailed::read(&envelope)? {
+            threads.insert(failed.key, (failed.name, false));
+        }
+    }
+    let is_meant = |(key, (name, _)): &(&String, &(String, bool))| *name == thread || means(thread, key);
+    let known: Vec<_> = threads.iter().filter(is_meant).collect();
+    let going_on: Vec<_> = known.iter().filter(|(_, (_, goes_on))| *goes_on).collect();
+    match going_on[..] {
+        [(key, _)] => Ok((*key).clone()),
+        [] if !known.is_empty() => Err(Failure::Negative(format!(
+            "thread `{}` of {token} has ended: there is nothing left to order",
+            thread.escape_debug()
+        ))),
+        _ => {
+            let lines: Vec<_> = threads
+                .iter()
+                .filter(|(_, (_, goes_on))| *goes_on)
+                .map(|(key, (name, _))| format!("\n  {}  {}", short(key), name.escape_debug()))
+                .collect();
+            let thread = thread.escape_debug();
+            Err(Failure::Negative(match (going_on.is_empty(), lines.is_empty()) {
+                (false, _) => format!(
+                    "`{thread}` may be any of several threads of {token}: give a key{}",
+                    lines.concat()
+                ),
+                (true, true) => format!("no thread of {token} goes on"),
+                (true, false) => format!(
+                    "there is no thread `{thread}` of {token}; these go on:{}",
+                    lines.concat()
+                ),
+            }))
         }
     }
 }

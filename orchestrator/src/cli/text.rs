@@ -19,6 +19,17 @@ pub(super) fn short(hash: &str) -> String {
     }
 }
 
+/// Whether a key begins so; `1234#2` means the second call of those whose hash begins with `1234`.
+pub(super) fn means(step: &str, key: &str) -> bool {
+    let step = step.to_ascii_lowercase();
+    match (step.split_once('#'), key.split_once('#')) {
+        (Some((digits, nth)), Some((hash, occurrence))) => {
+            !digits.is_empty() && hash.starts_with(digits) && nth == occurrence
+        }
+        _ => !step.is_empty() && key.starts_with(&step),
+    }
+}
+
 /// Every hash in a text cut short.
 pub(super) fn shortened(text: &str) -> String {
     let mut out = String::with_capacity(text.len());

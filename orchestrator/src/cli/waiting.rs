@@ -17,7 +17,7 @@ use super::{
     order::{self, Reason, Whom},
     outcome::{Failure, Outcome},
     table::{Cell, Column, Table},
-    text::short,
+    text::{means, short},
 };
 use crate::{
     shell::answer::Open,
@@ -138,12 +138,15 @@ fn step(what: &What) -> Option<(&str, &str)> {
     }
 }
 
-/// The token, or the run, that was paused.
+/// The token, or the run, that was paused, and the thread if it is one.
 fn paused(item: &Item) -> Option<String> {
-    let is_paused = matches!(item.what, What::Paused { .. });
+    let What::Paused { thread, .. } = &item.what else {
+        return None;
+    };
     let token = item.token.as_ref().map(ToString::to_string);
-    let named = token.or_else(|| item.run.as_ref().map(ToString::to_string));
-    named.filter(|_| is_paused)
+    let named = token.or_else(|| item.run.as_ref().map(ToString::to_string))?;
+    let thread = thread.as_ref().map(|thread| format!(" --thread {}", short(thread)));
+    Some(named + &thread.unwrap_or_default())
 }
 
 /// The key of a question.
@@ -205,7 +208,10 @@ fn print(waiting: &[Told], console: &mut Console<'_>) -> Outcome {
                 let why = format!("the code no longer makes the recorded call {}", short(recorded));
                 (&**key, &**name, "once changed", why)
             }
-            What::Paused { because } => ("", "", "paused", because.clone().unwrap_or_default()),
+            What::Paused { thread, because } => {
+                let key = thread.as_deref().unwrap_or("");
+                (key, "", "paused", because.clone().unwrap_or_default())
+            }
             What::Envelope { key, filter, until } => {
                 let until = until.map(|until| format!(", until {}", moment::brief(until, console.local())));
                 let what = format!("{filter}{}", until.unwrap_or_default());
@@ -313,16 +319,5 @@ impl Resolve {
             ))
         };
         found.pop().map(|(item, key, _)| (item, key)).ok_or_else(absent)
-    }
-}
-
-/// Whether a key begins so; `1234#2` means the second call of those whose hash begins with `1234`.
-pub(super) fn means(step: &str, key: &str) -> bool {
-    let step = step.to_ascii_lowercase();
-    match (step.split_once('#'), key.split_once('#')) {
-        (Some((digits, nth)), Some((hash, occurrence))) => {
-            !digits.is_empty() && hash.starts_with(digits) && nth == occurrence
-        }
-        _ => !step.is_empty() && key.starts_with(&step),
     }
 }

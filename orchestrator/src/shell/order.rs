@@ -18,6 +18,8 @@ pub enum Target {
     Run(RunId),
     /// One agent's work on one package.
     Token(TokenId),
+    /// One thread of that work, with all below it.
+    Thread(TokenId, String),
 }
 
 impl Target {
@@ -25,7 +27,15 @@ impl Target {
     pub fn topic(&self) -> Topic {
         match self {
             Self::Run(run) => catalog::run_control(run),
-            Self::Token(token) => catalog::control(token),
+            Self::Token(token) | Self::Thread(token, _) => catalog::control(token),
+        }
+    }
+
+    /// The key of the thread that is meant.
+    fn thread(&self) -> Option<String> {
+        match self {
+            Self::Thread(_, thread) => Some(thread.clone()),
+            Self::Run(_) | Self::Token(_) => None,
         }
     }
 }
@@ -35,6 +45,7 @@ impl fmt::Display for Target {
         match self {
             Self::Run(run) => write!(f, "run {run}"),
             Self::Token(token) => write!(f, "token {token}"),
+            Self::Thread(token, thread) => write!(f, "thread {thread} of token {token}"),
         }
     }
 }
@@ -54,13 +65,13 @@ pub async fn order(
 }
 
 fn draft(target: &Target, order: Order, because: Option<String>, author: Author) -> Result<Draft, Error> {
-    let topic = target.topic();
+    let (topic, thread) = (target.topic(), target.thread());
     match order {
-        Order::Pause => ControlPaused { because }.draft(topic, author),
-        Order::Resume => ControlResumed { because }.draft(topic, author),
-        Order::Cancel { because: own } => ControlCancelled {
-            because: own.or(because),
+        Order::Pause => ControlPaused { because, thread }.draft(topic, author),
+        Order::Resume => ControlResumed { because, thread }.draft(topic, author),
+        Order::Cancel { because: own } => {
+            let because = own.or(because);
+            ControlCancelled { because, thread }.draft(topic, author)
         }
-        .draft(topic, author),
     }
 }

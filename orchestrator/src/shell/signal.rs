@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use neuron::{Error, Json, Result, TokenId};
+use neuron::{Error, Json, Result, TokenId, token::ThreadOrder};
 use tokio::sync::{mpsc, oneshot};
 
 use super::{body::Body, laid::Laid};
@@ -26,6 +26,12 @@ pub(crate) enum Signal {
     },
     /// Somebody gave an order.
     Ordered { token: Option<TokenId>, order: Order },
+    /// Somebody gave an order for one thread of a package, by its key.
+    ThreadOrdered {
+        token: TokenId,
+        thread: String,
+        order: ThreadOrder,
+    },
     /// The run's own body has ended.
     BodyEnded { outcome: Result<Json, Error> },
     /// The run cannot go on in this process: the log could not be written, or the code does not fit it.

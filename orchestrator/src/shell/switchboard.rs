@@ -7,6 +7,7 @@ use neuron::{
     Envelope, Error, ErrorKind, Ledger, Pattern, Result, RunId, TokenId,
     ledger::From,
     limits,
+    token::ThreadOrder,
     vocabulary::{
         Message as _,
         control::{ControlCancelled, ControlPaused, ControlResumed},
@@ -129,19 +130,18 @@ impl Switchboard {
         let mut lines = self.lines();
         let home = match &target {
             Target::Run(run) => Some(run.clone()),
-            Target::Token(token) => lines.homes.get(token).cloned(),
+            Target::Token(token) | Target::Thread(token, _) => lines.homes.get(token).cloned(),
         };
         if let Some(told) = home.and_then(|run| lines.left.get_mut(&run)) {
             *told = true;
         }
-        let Some(order) = order_of(envelope) else { return };
         let (line, token) = match target {
             Target::Run(run) => (lines.runs.get(&run), None),
-            Target::Token(token) => (lines.tokens.get(&token), Some(token)),
+            Target::Token(token) | Target::Thread(token, _) => (lines.tokens.get(&token), Some(token)),
         };
-        if let Some(line) = line {
+        if let Some((line, signal)) = line.zip(signal(envelope, token)) {
             // A run that has just ended obeys nothing any more.
-            let _ = line.send(Signal::Ordered { token, order });
+            let _ = line.send(signal);
         }
     }
 
@@ -157,6 +157,18 @@ fn target_of(envelope: &Envelope) -> Option<Target> {
         ["orchestration", run, "control"] => RunId::new(run).ok().map(Target::Run),
         ["agent", token, "control"] => TokenId::new(token).ok().map(Target::Token),
         _ => None,
+    }
+}
+
+/// What the driver of a run is told of an order; `None` for anything else on a control topic, such as a ruling.
+fn signal(envelope: &Envelope, token: Option<TokenId>) -> Option<Signal> {
+    match ThreadOrder::of(envelope) {
+        Ok(Some((thread, order))) => token.map(|token| Signal::ThreadOrdered { token, thread, order }),
+        Ok(None) => order_of(envelope).map(|order| Signal::Ordered { token, order }),
+        Err(error) => {
+            tracing::error!(%error, topic = %envelope.topic, seq = envelope.seq, "an order is none, and is passed over");
+            None
+        }
     }
 }
 

@@ -23,9 +23,9 @@ fn order(what: usize) -> Draft {
     let because = Some(format!("order {what}"));
     let (topic, author) = (control(), Author::human("ada").unwrap());
     match what {
-        0 => ControlPaused { because }.draft(topic, author),
-        1 => ControlResumed { because }.draft(topic, author),
-        _ => ControlCancelled { because }.draft(topic, author),
+        0 => ControlPaused { because, thread: None }.draft(topic, author),
+        1 => ControlResumed { because, thread: None }.draft(topic, author),
+        _ => ControlCancelled { because, thread: None }.draft(topic, author),
     }
     .unwrap()
 }

@@ -8,8 +8,8 @@ use std::{
 use neuron::{
     Error, ErrorKind, Receipt, Result, RunId, TokenId,
     ownership::{Claimed, Takeover},
-    scope,
-    token::{Control, Orders},
+    scope::{self, Runtime},
+    token::{Control, Orders, ThreadOrder},
     topic::catalog,
 };
 use tokio::sync::mpsc;
@@ -112,6 +112,22 @@ impl Driver {
         for order in pause.into_iter().chain(cancel) {
             let token = token.clone();
             self.advance(Event::Ordered { token, order }).await?;
+        }
+        Ok(())
+    }
+
+    /// Orders for the threads of a package that were given before it ran here.
+    pub(super) fn obey_for_threads(&self, token: &TokenId, runtime: &Runtime) -> Result<(), Error> {
+        let (ledger, topic) = (&self.engine.ledger, catalog::control(token));
+        if ledger.store().head(&topic)? == 0 {
+            return Ok(());
+        }
+        for (thread, orders) in ledger.fold(&Control::new(topic), None)?.state.threads {
+            let pause = orders.paused.then_some(ThreadOrder::Pause);
+            let cancel = orders.cancelled.map(|because| ThreadOrder::Cancel { because });
+            for order in pause.into_iter().chain(cancel) {
+                runtime.order_thread(&thread, &order);
+            }
         }
         Ok(())
     }

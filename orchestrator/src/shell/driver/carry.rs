@@ -163,6 +163,7 @@ impl Driver {
         };
         let state = self.shared(Some(package.clone()));
         let runtime = seat.runtime(&self.engine, state, gate).await?;
+        self.obey_for_threads(&token, &runtime)?;
         let job = self.job(package)?;
         job.runtime = Some(runtime.clone());
         let span = tracing::info_span!("agent", name = job.laid.work.name, %token);

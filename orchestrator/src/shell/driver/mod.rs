@@ -11,6 +11,7 @@ use neuron::{
     def::Entry,
     limits,
     scope::{Runtime, Stop},
+    token::ThreadOrder,
     vocabulary::orchestration::PackageAssigned,
 };
 use tokio::sync::mpsc;
@@ -146,6 +147,10 @@ impl Driver {
                 }
             }
             Signal::Ordered { token, order } => Event::Ordered { token, order },
+            Signal::ThreadOrdered { token, thread, order } => {
+                self.order_thread(&token, &thread, &order);
+                return Ok(());
+            }
             Signal::BodyEnded { outcome } => {
                 let (output, outcome) = split(outcome);
                 self.output = output;
@@ -154,6 +159,16 @@ impl Driver {
             Signal::Broken(error) => return Err(error),
         };
         self.advance(event).await
+    }
+
+    /// An order for one thread. Of a package that does not run yet it is read from the log when that begins.
+    fn order_thread(&self, token: &TokenId, thread: &str, order: &ThreadOrder) {
+        let mut packages = self.state.board().packages().iter();
+        let package = packages.find(|package| package.assigned.token == *token);
+        let job = package.and_then(|package| self.jobs.get(package.assigned.key.as_str()));
+        if let Some(runtime) = job.and_then(|job| job.runtime.as_ref()) {
+            runtime.order_thread(thread, order);
+        }
     }
 
     async fn assigned(&mut self, body: &Arc<Body>, laid: Vec<Laid>) -> Result<(), Error> {
