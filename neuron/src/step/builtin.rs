@@ -150,6 +150,9 @@ impl<T: Payload> Thread<T> {
         };
         let outcome = held(hold, contain(&scope, work)).await;
         scope.settle().await;
+        if matches!(outcome, Err(Halt::Dropped)) && runtime.stopped().is_none() {
+            runtime.leave_open(&key, &mut scope.take_past());
+        }
         // What a step's thread took, the step took.
         if scope.manner() == Manner::Free {
             home.burn(scope.burnt());
