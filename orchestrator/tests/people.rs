@@ -200,6 +200,33 @@ async fn a_run_is_updated_from_its_own_process_and_from_another() {
     assert_eq!(number(&neuron, "update.taken"), 4);
 }
 
+#[orchestrator]
+async fn fair(board: &Board) -> Result<u64> {
+    let (sum, title) = (board.assign(till, 1), board.assign(writer, ()));
+    let sum = sum.await?;
+    title.await?;
+    Ok(sum)
+}
+
+#[tokio::test]
+async fn whoever_names_an_agent_that_takes_no_updates_is_told_what_that_one_takes() {
+    let place = Place::new();
+    let neuron = place.open().await;
+    let running = neuron.run(fair, ()).id("f").start().await.unwrap();
+    let refused = running.update::<_, u64>("add", &0u64).await.unwrap_err();
+    assert_eq!(refused.to_string(), "nothing to add");
+    let asked = question(&neuron, 1).await;
+    let waits = neuron.ledger().fold(&Waits, None).unwrap().state;
+    let asks = |what: &What| matches!(what, What::Asked { key, .. } if *key == asked);
+    let writer = waits.items().find(|item| asks(&item.what)).unwrap();
+    let token = writer.token.clone().unwrap().to_string();
+    let (exit, said) = place.ask(&["update", &token, "add", "4"]).await;
+    assert!(exit == Exit::Negative && said.contains("it takes none now"), "{said}");
+    assert!(said.contains(&token), "{said}");
+    let (exit, said) = place.ask(&["update", "f", "subtract", "4"]).await;
+    assert!(exit == Exit::Negative && said.contains("it takes add"), "{said}");
+}
+
 #[agent]
 async fn indifferent(cx: &Cx) -> Result<()> {
     let mut adds = cx.updates::<u64, u64>("add");

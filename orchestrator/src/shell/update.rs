@@ -47,11 +47,11 @@ impl Taker {
             Standing::Ended(..) => return Err(over(run)),
             Standing::Open(_) => {}
         }
-        let open = open(ledger, run)?;
+        let mut open = open(ledger, run)?;
+        open.retain(|taker, _| token.is_none_or(|token| token == taker));
         let mut takers = Vec::new();
         for (taker, key) in &open {
-            let is_meant = token.is_none_or(|token| token == taker);
-            let Some(envelope) = is_meant.then(|| accepting(ledger, taker, name)).transpose()?.flatten() else {
+            let Some(envelope) = accepting(ledger, taker, name)? else {
                 continue;
             };
             takers.push(Self {
@@ -73,7 +73,7 @@ impl Taker {
         }
         match takers.pop() {
             Some(taker) => Ok(taker),
-            None => Err(nobody(ledger, run, name, &open)?),
+            None => Err(nobody(ledger, run, token, name, &open)?),
         }
     }
 
@@ -188,8 +188,14 @@ fn accepting(ledger: &Ledger, token: &TokenId, name: &str) -> Result<Option<Enve
     row.map(|row| row.envelope()).transpose()
 }
 
-/// Nobody takes updates of this name: what the run takes instead.
-fn nobody(ledger: &Ledger, run: &RunId, name: &str, open: &BTreeMap<TokenId, String>) -> Result<Error, Error> {
+/// None of these takes updates of this name: what they take instead.
+fn nobody(
+    ledger: &Ledger,
+    run: &RunId,
+    token: Option<&TokenId>,
+    name: &str,
+    open: &BTreeMap<TokenId, String>,
+) -> Result<Error, Error> {
     let mut others = BTreeSet::new();
     let topics: BTreeSet<Topic> = open.keys().map(catalog::steps).collect();
     let accepting = Select::Kind(Kind::new(UpdateAccepting::TYPE)?);
@@ -206,11 +212,10 @@ fn nobody(ledger: &Ledger, run: &RunId, name: &str, open: &BTreeMap<TokenId, Str
     } else {
         format!("it takes {}", others.join(", "))
     };
-    let name = name.escape_debug();
-    Ok(Error::new(
-        ErrorKind::NotFound,
-        format!("run `{run}` takes no updates `{name}`: {known}"),
-    ))
+    let (name, of) = (name.escape_debug(), format!("run `{run}`"));
+    let whom = token.map_or_else(|| of.clone(), |token| format!("`{token}` of {of}"));
+    let why = format!("{whom} takes no updates `{name}`: {known}");
+    Ok(Error::new(ErrorKind::NotFound, why))
 }
 
 /// The `pos` at which a run began.
