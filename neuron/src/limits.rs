@@ -184,6 +184,8 @@ pub const SERVE_POLL: Duration = Duration::from_secs(1);
 /// How long a serving process leaves a run alone at most that it has taken up and could not bring to its end, and a message
 /// whose run is pinned to another build.
 pub const RETAKE_WAIT_MAX: Duration = Duration::from_mins(1);
+/// How long the handlers of a build that is drained may work on what they have in hand; then it is handed back.
+pub const DRAIN_GRACE: Duration = Duration::from_secs(30);
 /// Unfinished runs recovered at once.
 pub const RECOVERED_AT_ONCE_MAX: usize = 64;
 /// Acknowledgements of a consumer that may wait to be recorded, and so messages that a crash hands out once more.

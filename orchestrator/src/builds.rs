@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 pub enum BuildOrder {
     /// Its open runs are taken up by processes of the same build only.
     Pin,
-    /// A process of it begins no new run, and takes up those of its own build only.
+    /// A process of it begins no new run and takes up those of its own build only; its handlers take no further message.
     Drain,
     /// A process of it begins and takes up no run.
     Retire,

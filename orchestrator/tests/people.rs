@@ -222,6 +222,33 @@ async fn a_run_is_updated_from_its_own_process_and_from_another() {
     assert_eq!(number(&neuron, "update.taken"), 4);
 }
 
+#[orchestrator]
+async fn fair(board: &Board) -> Result<u64> {
+    let (sum, title) = (board.assign(till, 1), board.assign(writer, ()));
+    let sum = sum.await?;
+    title.await?;
+    Ok(sum)
+}
+
+#[tokio::test]
+async fn whoever_names_an_agent_that_takes_no_updates_is_told_what_that_one_takes() {
+    let place = Place::new();
+    let neuron = place.open().await;
+    let running = neuron.run(fair, ()).id("f").start().await.unwrap();
+    let refused = running.update::<_, u64>("add", &0u64).await.unwrap_err();
+    assert_eq!(refused.to_string(), "nothing to add");
+    let asked = question(&neuron, 1).await;
+    let waits = neuron.ledger().fold(&Waits, None).unwrap().state;
+    let asks = |what: &What| matches!(what, What::Asked { key, .. } if *key == asked);
+    let writer = waits.items().find(|item| asks(&item.what)).unwrap();
+    let token = writer.token.clone().unwrap().to_string();
+    let (exit, said) = place.ask(&["update", &token, "add", "4"]).await;
+    assert!(exit == Exit::Negative && said.contains("it takes none now"), "{said}");
+    assert!(said.contains(&token), "{said}");
+    let (exit, said) = place.ask(&["update", "f", "subtract", "4"]).await;
+    assert!(exit == Exit::Negative && said.contains("it takes add"), "{said}");
+}
+
 #[agent]
 async fn indifferent(cx: &Cx) -> Result<()> {
     let mut adds = cx.updates::<u64, u64>("add");
@@ -453,4 +480,45 @@ async fn an_order_that_cannot_be_read_keeps_nobody_from_those_behind_it() {
     assert!(ended.is_ok(), "nobody hears the order");
     let error = ended.unwrap().unwrap_err();
     assert_eq!(error.to_string(), "the run was cancelled: enough");
+}
+
+/// Puts an order after the last pause that is there, whose type has no name.
+fn spoil(path: PathBuf) {
+    let shell = rusqlite::Connection::open(path).unwrap();
+    shell.busy_timeout(Duration::from_secs(10)).unwrap();
+    shell.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+    let row = "INSERT INTO envelope (pos, topic, seq, type, at, id, record)
+               SELECT (SELECT max(pos) + 1 FROM envelope), topic, seq + 1, 999999, at, id, record FROM envelope
+               WHERE pos = (SELECT max(pos) FROM envelope WHERE record LIKE '%control.paused%')";
+    assert_eq!(shell.execute(row, []).unwrap(), 1);
+}
+
+#[test]
+fn orders_that_cannot_be_read_at_all_keep_nobody_from_working() {
+    let place = Place::new();
+    let (path, bells) = (place.path(), Arc::new(Bells::default()));
+    let (works, worked) = std::sync::mpsc::channel();
+    // One that hears orders and does nothing else leaves no thread to anybody, not even to a timer.
+    std::thread::spawn(move || {
+        let tasks = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        tasks.block_on(async {
+            let neuron = Neuron::builder().state(bells.clone()).open(&path).await.unwrap();
+            let running = neuron.run(watch, ()).id("w").start().await.unwrap();
+            bells.entered.notified().await;
+            neuron.pause(&Target::Run(running.id().clone())).await.unwrap();
+            let orders = Pattern::new("*.*.control").unwrap();
+            let mut orders = neuron.ledger().subscribe(orders, From::Now).unwrap();
+            spoil(path);
+            orders.next().await.unwrap_err();
+            // Whoever hears orders has met the same by the time that this has had so many turns.
+            for _ in 0..1_000 {
+                tokio::task::yield_now().await;
+            }
+        });
+        works.send(()).unwrap();
+    });
+    worked.recv_timeout(Duration::from_secs(20)).expect("somebody works");
 }

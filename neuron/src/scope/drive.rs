@@ -75,6 +75,7 @@ pub async fn drive<T>(scope: &Arc<Scope>, body: impl Future<Output = T>) -> Resu
         return Err(stop);
     }
     scope.diverged()?;
+    scope.leave_open();
     Ok(value)
 }
 
@@ -161,6 +162,7 @@ pub async fn contain<T>(
             if let Some(rehearsal) = scope.runtime.rehearsal() {
                 scope.stands(rehearsal, true);
             }
+            scope.leave_open();
             Ok(Err(panicked(panic.as_ref())))
         }
     }

@@ -166,7 +166,9 @@ impl Gate {
     /// The answer of a call, if it was delivered. It is kept only where it may be asked for again.
     pub(super) fn take(&mut self, key: &Arc<str>, keep: bool) -> Option<Result<Taken, Error>> {
         *self.delivered.get_mut(key)? = true;
-        let answer = self.past.call(key).answer.as_mut()?;
+        let call = self.past.call(key);
+        call.untold = false;
+        let answer = call.answer.as_mut()?;
         let typed = answer.typed.take();
         let outcome = if keep {
             answer.outcome.clone()
@@ -284,6 +286,7 @@ impl Gate {
         }
         let Committed { pos, .. } = answer.place;
         call.answers(name, answer);
+        call.untold = true;
         self.running.remove(key);
         let wakers = self.waiting.get(key)?;
         self.ready.insert(pos, key.clone());

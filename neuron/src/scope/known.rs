@@ -59,6 +59,10 @@ pub(crate) struct Known {
     pub(crate) took: Option<Request>,
     /// Whether what answered it is free for another, as its body was never told.
     pub(crate) given_back: bool,
+    /// Whether it was answered in this process and its body was not told.
+    pub(super) untold: bool,
+    /// Whether it is a thread that the log says has begun: what it called is known in a scope of its own.
+    pub(super) thread: bool,
     /// The `pos` up to which what was given to it from outside was looked at.
     pub(crate) heard: Option<u64>,
     pub(crate) answer: Option<Answer>,
@@ -84,6 +88,9 @@ pub(super) enum Left {
     /// A request that is there for another to take.
     Request(Request),
 }
+
+/// What a body leaves that has ended: the threads that are open, by key; of the other calls key, name, and what is left.
+pub(super) type Rest = (Vec<Arc<str>>, Vec<(Arc<str>, String, Left)>);
 
 /// A call of a `once` step that began and has no answer.
 #[derive(Clone, Debug)]
@@ -111,13 +118,17 @@ impl Past {
         self.0.retain(|_, call| call.answer.is_some() && !call.given_back);
     }
 
-    /// Lets go of everything that has no answer: key, name, and what is left of it.
-    pub(super) fn leave_open(&mut self) -> Vec<(Arc<str>, String, Left)> {
-        let open = self.0.iter_mut().filter(|(_, call)| call.answer.is_none());
+    /// Lets go of everything that has no answer, or one in vain.
+    pub(super) fn leave_open(&mut self) -> Rest {
+        let threads = self.0.iter().filter(|(_, call)| call.thread && call.answer.is_none());
+        let mut threads: Vec<_> = threads.map(|(key, _)| key.clone()).collect();
+        threads.sort_unstable();
+        let is_open = |call: &Known| call.answer.is_none() || call.untold;
+        let open = self.0.iter_mut().filter(|(_, call)| is_open(call));
         let left = open.filter_map(|(key, call)| Some((key.clone(), call.name.clone(), call.leave()?)));
         let mut left: Vec<_> = left.collect();
         left.sort_unstable_by(|(one, ..), (other, ..)| one.cmp(other));
-        left
+        (threads, left)
     }
 
     /// The next attempt of a step is given nothing that an earlier one gave back.
@@ -169,7 +180,7 @@ impl Known {
     pub(super) fn begins_anew(&mut self) {
         if std::mem::take(&mut self.given_back) {
             (self.answer, self.came, self.took) = (None, None, None);
-            (self.born, self.deadline) = (0, None);
+            (self.born, self.deadline, self.untold) = (0, None, false);
         }
     }
 

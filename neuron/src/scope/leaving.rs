@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::{
-    Scope,
+    Manner, Scope,
     journal::{Burn, Record},
-    known::{Left, Past},
+    known::{Left, Past, Rest},
     runtime::{Runtime, Stop},
 };
 use crate::{
@@ -26,6 +26,15 @@ impl Scope {
         }
     }
 
+    /// The body has ended, and may not have come again to what it had begun before a crash.
+    pub(super) fn leave_open(&self) {
+        let is_over = self.manner == Manner::Replayed && self.runtime.rehearsal().is_none();
+        if is_over && self.runtime.stopped().is_none() {
+            let rest = self.gate().past.leave_open();
+            self.runtime.leave_rest(&self.id, rest);
+        }
+    }
+
     /// Puts on the log what the body leaves of a call whose answer it was not told. `burn` is what the call took here.
     pub(crate) fn leave(&self, key: &Arc<str>, burn: impl FnOnce() -> Option<Burn>) {
         let (left, name) = {
@@ -39,34 +48,41 @@ impl Scope {
             (left, call.name.clone())
         };
         self.runtime.left(&self.id, key, name, &left, burn());
-        match left {
-            // Nobody takes it before that stands.
-            Left::Wait(Some(came)) => self.used().free(&came),
-            Left::Request(request) => self.runtime.updates.queue(&request.update).give_back(request.asked),
-            Left::Step(_) => self.runtime.leave_open(key, &mut self.runtime.take_past(key)),
-            Left::Wait(None) | Left::Question => {}
+        // Nobody takes it before that stands.
+        if let Left::Wait(Some(came)) = left {
+            self.used().free(&came);
         }
     }
 }
 
 impl Runtime {
-    /// A step has ended whose body may not have come again to what it had begun before a crash.
+    /// A step or a thread ends: its body may not have come again to what it had begun before a crash, and whoever let go
+    /// of it has dropped its body with answers that this was not told.
     pub(crate) fn leave_open(&self, scope: &Arc<str>, past: &mut Past) {
-        for (key, name, left) in past.leave_open() {
+        self.leave_rest(scope, past.leave_open());
+    }
+
+    fn leave_rest(&self, scope: &Arc<str>, (threads, calls): Rest) {
+        for thread in threads {
+            self.leave_open(&thread, &mut self.take_past(&thread));
+        }
+        for (key, name, left) in calls {
             self.left(scope, &key, name, &left, None);
-            if let Left::Step(_) = left {
-                self.leave_open(&key, &mut self.take_past(&key));
-            }
         }
     }
 
     fn left(&self, scope: &Arc<str>, key: &Arc<str>, name: String, left: &Left, burn: Option<Burn>) {
         if let Left::Step(_) = left {
+            self.leave_open(key, &mut self.take_past(key));
             self.unsettled.let_go(key);
         }
         match record(scope, key, name, left) {
             Ok(record) => self.journal.defer(Record { burn, ..record }),
             Err(error) => self.stop(Stop::Refused(error)),
+        }
+        // Nobody takes it before that stands.
+        if let Left::Request(request) = left {
+            self.updates.queue(&request.update).give_back(request.asked);
         }
     }
 }

@@ -19,8 +19,8 @@ use crate::{
         step::{
             AgentContinued, EmitCompleted, EmitFailed, PackageCompleted, PackageFailed, ReplayOnceChanged,
             StepAbandoned, StepArtifact, StepAttempted, StepCompleted, StepDoubted, StepFailed, StepStarted,
-            ThreadCompleted, ThreadFailed, TimerFired, TimerStarted, TransactionCommitted, TransactionFailed,
-            WaitAbandoned, WaitEnded, WaitStarted,
+            ThreadCompleted, ThreadFailed, ThreadStarted, TimerFired, TimerStarted, TransactionCommitted,
+            TransactionFailed, WaitAbandoned, WaitEnded, WaitStarted,
         },
     },
 };
@@ -44,8 +44,8 @@ impl History {
     }
 
     /// Takes one recorded envelope into account. They come by `pos`; types that say nothing about a scope are passed
-    /// over. `seq` is its place in its topic, to which an end responds. `large` is the value that stands as an artifact beside the payload; of `step.artifact`, what names it; of
-    /// `emit.completed`, the envelope that is its cause.
+    /// over. `seq` is its place in its topic, to which an end responds. `large` is the value that stands as an artifact
+    /// beside the payload; of `step.artifact`, what names it; of `emit.completed`, the envelope that is its cause.
     ///
     /// # Errors
     /// [`ErrorKind::Schema`] if the payload is not what its type says.
@@ -97,6 +97,10 @@ impl History {
                 let call = self.call(&word.scope, &word.key);
                 call.name = word.name;
                 (call.deadline, call.begun) = (Some(word.deadline), seq);
+            }
+            ThreadStarted::TYPE => {
+                let word: ThreadStarted = payload.decode()?;
+                self.call(&word.scope, &word.key).thread = true;
             }
             WaitStarted::TYPE => {
                 let word: WaitStarted = payload.decode()?;

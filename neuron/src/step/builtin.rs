@@ -154,6 +154,9 @@ impl<T: Payload> Thread<T> {
             outcome = held(hold, contain(&scope, work)) => outcome,
         };
         scope.settle().await;
+        if matches!(outcome, Err(Halt::Dropped)) && runtime.stopped().is_none() {
+            runtime.leave_open(&key, &mut scope.take_past());
+        }
         // What a step's thread took, the step took.
         if scope.manner() == Manner::Free {
             home.burn(scope.burnt());

@@ -16,6 +16,7 @@ impl Execution {
         ran: Option<Ran>,
         resolved: Option<Resolved>,
     ) -> Result<(), Halt> {
+        self.leave_open();
         let (inline, large) = by_size("output", output.clone());
         let schema = self.entry.form().output_schema();
         let completed = StepCompleted {
@@ -42,6 +43,7 @@ impl Execution {
     }
 
     pub(super) async fn fail(&mut self, error: Error, resolved: Option<Resolved>) -> Result<Next, Halt> {
+        self.leave_open();
         let error = error.settled();
         let failed = StepFailed {
             scope: self.home.id().to_string(),
@@ -60,6 +62,14 @@ impl Execution {
         });
         self.home.runtime().journal.append(record, hand_over).await?;
         Ok(Next::Answered)
+    }
+
+    /// Whatever its bodies have begun ends with it, in the same commit.
+    pub(super) fn leave_open(&mut self) {
+        let Self { home, key, past, .. } = self;
+        if home.runtime().stopped().is_none() {
+            home.runtime().leave_open(key, past);
+        }
     }
 
     /// It ends without an answer: that is on the log, if its start is.

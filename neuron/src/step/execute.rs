@@ -74,11 +74,10 @@ impl Execution {
                 self.home.runtime().stop(stop);
                 self.abandon();
             }
-            Err(Halt::Dropped) => self.abandon(),
-        }
-        let Self { home, key, past, .. } = &mut self;
-        if home.runtime().stopped().is_none() {
-            home.runtime().leave_open(key, past);
+            Err(Halt::Dropped) => {
+                self.leave_open();
+                self.abandon();
+            }
         }
     }
 

@@ -29,7 +29,7 @@ pub struct Builds {
 enum Given {
     /// Its open runs are taken up by processes of the same build only
     Pin(About),
-    /// A process of it begins no new run, and takes up those of its own build only
+    /// A process of it begins no new run and takes up those of its own build only; its handlers take no further message
     Drain(About),
     /// A process of it begins and takes up no run
     Retire(About),

@@ -1,4 +1,4 @@
-use std::{convert::Infallible, time::Duration};
+use std::time::Duration;
 
 use neuron::{
     Append, Error, ErrorKind, Result,
@@ -7,7 +7,7 @@ use neuron::{
     on::{Event, Handler},
     scope,
 };
-use tokio::{task::JoinSet, time::timeout};
+use tokio::{sync::watch, task::JoinSet, time::timeout};
 
 use super::Neuron;
 use crate::builds::{BuildOrder, Standing};
@@ -16,16 +16,30 @@ use crate::builds::{BuildOrder, Standing};
 const EXTEND_EVERY: Duration = Duration::from_secs(10);
 
 /// The handlers of a serving process, each on its own task; dropped, they stop, and what they had in hand is handed back.
-pub(super) struct Handlers(JoinSet<Result<Infallible, Error>>);
+pub(super) struct Handlers {
+    tasks: JoinSet<Result<(), Error>>,
+    closed: watch::Sender<bool>,
+}
 
 impl Handlers {
     /// Starts every handler that this program registers.
     pub(super) fn start(neuron: &Neuron) -> Self {
-        let mut tasks = JoinSet::new();
+        let (mut tasks, closed) = (JoinSet::new(), watch::Sender::new(false));
         for handler in neuron.0.registry.handlers() {
-            tasks.spawn(serve(neuron.clone(), handler));
+            tasks.spawn(serve(neuron.clone(), handler, closed.subscribe()));
         }
-        Self(tasks)
+        Self { tasks, closed }
+    }
+
+    /// Lets them take no further message. What they have in hand they may end, within
+    /// [`limits::DRAIN_GRACE`]. Whether they were open.
+    pub(super) fn close(&self) -> bool {
+        !self.closed.send_replace(true)
+    }
+
+    /// Whether they were closed and have ended.
+    pub(super) fn are_over(&self) -> bool {
+        *self.closed.borrow() && self.tasks.is_empty()
     }
 
     /// Waits, no longer than `time`, for a handler that can go on no more.
@@ -33,47 +47,54 @@ impl Handlers {
     /// # Errors
     /// Why it cannot.
     pub(super) async fn watch(&mut self, time: Duration) -> Result<(), Error> {
-        if self.0.is_empty() {
+        if self.tasks.is_empty() {
             tokio::time::sleep(time).await;
             return Ok(());
         }
-        match timeout(time, self.0.join_next()).await {
+        match timeout(time, self.tasks.join_next()).await {
             Ok(Some(Ok(Err(error)))) => Err(error),
             Ok(Some(Err(panic))) => Err(Error::new(ErrorKind::Panicked, panic)),
-            Ok(None) | Err(_) => Ok(()),
+            Ok(None | Some(Ok(Ok(())))) | Err(_) => Ok(()),
         }
     }
 }
 
-/// Runs one handler for as long as the process serves: stands by, works, and stands by again if it is taken over.
-async fn serve(neuron: Neuron, handler: &'static Handler) -> Result<Infallible, Error> {
+/// Runs one handler until it is closed: stands by, works, and stands by again if it is taken over.
+async fn serve(neuron: Neuron, handler: &'static Handler, mut closed: watch::Receiver<bool>) -> Result<(), Error> {
     let mut state = neuron.0.state.clone();
     state.insert(neuron.clone());
     let name = handler.meta().name;
     loop {
         let named = |error: Error| error.context(format!("the handler `{name}` cannot go on"));
         let consumer = handler.consumer(&neuron.0.ownership).map_err(named)?;
-        let mut consumer = consumer.open().await.map_err(named)?;
-        let Err(error) = hand_out(&mut consumer, handler, &state).await;
-        if error.kind() != ErrorKind::Fenced {
-            return Err(named(error));
-        }
+        let consumer = tokio::select! {
+            biased;
+            _ = closed.wait_for(|closed| *closed) => return Ok(()),
+            consumer = consumer.open() => consumer,
+        };
+        let mut consumer = consumer.map_err(named)?;
+        let error = match hand_out(&mut consumer, handler, &state, &mut closed).await {
+            Err(error) if error.kind() == ErrorKind::Fenced => error,
+            ended => return ended.map_err(named),
+        };
         tracing::warn!(%error, handler = name, "another process runs the handler now; this one stands by");
     }
 }
 
-/// Hands out messages until that cannot go on.
+/// Hands out messages until that cannot go on, or the handler is closed.
 async fn hand_out(
     consumer: &mut Consumer,
     handler: &'static Handler,
     state: &scope::State,
-) -> Result<Infallible, Error> {
+    closed: &mut watch::Receiver<bool>,
+) -> Result<(), Error> {
     let mut in_hand = JoinSet::new();
     let mut told = false;
     loop {
         let next = tokio::select! {
             next = consumer.next() => next,
             Some(_) = in_hand.join_next() => continue,
+            _ = closed.wait_for(|closed| *closed) => break,
         };
         match next {
             Ok(delivery) => {
@@ -91,6 +112,15 @@ async fn hand_out(
             Err(error) => return Err(error),
         }
     }
+    let ended = async { while in_hand.join_next().await.is_some() {} };
+    if timeout(limits::DRAIN_GRACE, ended).await.is_err() {
+        let handler = handler.meta().name;
+        tracing::warn!(
+            handler,
+            "a closed handler has not ended what it has in hand, which is handed back"
+        );
+    }
+    Ok(())
 }
 
 /// A message in hand. Dropped with it, as the process stops to serve, it is handed back: that is no fault of its own.

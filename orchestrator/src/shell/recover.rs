@@ -112,8 +112,9 @@ impl Neuron {
     /// less often, at least once a minute.
     ///
     /// A handler is a durable consumer: of all processes that serve, one runs it and the others stand by. When this is
-    /// dropped, or an order drains the build, the handlers stop, and what they had in hand is handed out again, its
-    /// delivery uncounted. The runs go on.
+    /// dropped the handlers stop, and what they had in hand is handed out again, its delivery uncounted. When an order
+    /// drains the build they take no further message, and have [`limits::DRAIN_GRACE`] to end what they have in hand. The
+    /// runs go on.
     ///
     /// ```
     /// use neuron::{Append, Author, Contract, Draft, Event, Pattern, Topic, on};
@@ -158,13 +159,13 @@ impl Neuron {
                 orders.serves(build)?;
                 Ok::<_, Error>(orders.begins(build).is_ok())
             })??;
-            if !begins && handlers.take().is_some() {
+            if !begins && handlers.as_ref().is_some_and(Handlers::close) {
                 tracing::info!(
                     build,
                     "the handlers stop: by an order this build begins nothing any more"
                 );
             }
-            if begins && handlers.is_none() {
+            if begins && handlers.as_ref().is_none_or(Handlers::are_over) {
                 handlers = Some(Handlers::start(self));
             }
             let open = unfinished.now().await?;

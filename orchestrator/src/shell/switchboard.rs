@@ -4,7 +4,7 @@ use std::{
 };
 
 use neuron::{
-    Envelope, Error, ErrorKind, Ledger, Pattern, Result, RunId, TokenId,
+    Envelope, Error, Ledger, Pattern, Result, RunId, TokenId,
     ledger::From,
     limits,
     token::ThreadOrder,
@@ -54,6 +54,7 @@ impl Switchboard {
         let weak: Weak<Self> = Arc::downgrade(&board);
         tokio::spawn(async move {
             loop {
+                let before = orders.position();
                 let order = tokio::select! {
                     _ = &mut gone => return,
                     order = orders.next() => order,
@@ -64,7 +65,7 @@ impl Switchboard {
                         board.hand_on(&envelope);
                     }
                     // One order cannot be read; those behind it can.
-                    Err(error) if error.kind() == ErrorKind::Corrupt => {
+                    Err(error) if orders.position() > before => {
                         tracing::error!(%error, "an order on the log cannot be read and is passed over");
                     }
                     Err(error) => {

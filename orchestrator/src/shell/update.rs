@@ -43,7 +43,7 @@ impl Taker {
     pub(crate) fn find(ledger: &Ledger, run: &RunId, token: Option<&TokenId>, name: &str) -> Result<Self, Error> {
         match Self::look(ledger, run, token, name)? {
             Some(taker) => Ok(taker),
-            None => Err(nobody(ledger, run, name)?),
+            None => Err(nobody(ledger, run, token, name)?),
         }
     }
 
@@ -63,11 +63,11 @@ impl Taker {
             Standing::Ended(..) => return Err(over(run)),
             Standing::Open(_) => {}
         }
-        let open = open(ledger, run)?;
+        let mut open = open(ledger, run)?;
+        open.retain(|taker, _| token.is_none_or(|token| token == taker));
         let mut takers = Vec::new();
         for (taker, key) in &open {
-            let is_meant = token.is_none_or(|token| token == taker);
-            let Some(envelope) = is_meant.then(|| accepting(ledger, taker, name)).transpose()?.flatten() else {
+            let Some(envelope) = accepting(ledger, taker, name)? else {
                 continue;
             };
             takers.push(Self {
@@ -201,10 +201,11 @@ fn accepting(ledger: &Ledger, token: &TokenId, name: &str) -> Result<Option<Enve
     row.map(|row| row.envelope()).transpose()
 }
 
-/// Nobody takes updates of this name: what the run takes instead.
-fn nobody(ledger: &Ledger, run: &RunId, name: &str) -> Result<Error, Error> {
+/// None of these takes updates of this name: what they take instead.
+fn nobody(ledger: &Ledger, run: &RunId, token: Option<&TokenId>, name: &str) -> Result<Error, Error> {
     let mut others = BTreeSet::new();
-    for token in open(ledger, run)?.keys() {
+    let open = open(ledger, run)?;
+    for token in open.keys().filter(|taker| token.is_none_or(|token| token == *taker)) {
         for envelope in ledger.read(Select::Topic(catalog::steps(token))).envelopes() {
             others.extend(UpdateAccepting::read(&envelope?)?.map(|accepting| accepting.update));
         }
@@ -215,11 +216,10 @@ fn nobody(ledger: &Ledger, run: &RunId, name: &str) -> Result<Error, Error> {
     } else {
         format!("it takes {}", others.join(", "))
     };
-    let name = name.escape_debug();
-    Ok(Error::new(
-        ErrorKind::NotFound,
-        format!("run `{run}` takes no updates `{name}`: {known}"),
-    ))
+    let (name, of) = (name.escape_debug(), format!("run `{run}`"));
+    let whom = token.map_or_else(|| of.clone(), |token| format!("`{token}` of {of}"));
+    let why = format!("{whom} takes no updates `{name}`: {known}");
+    Ok(Error::new(ErrorKind::NotFound, why))
 }
 
 /// The package whose answer an envelope is.

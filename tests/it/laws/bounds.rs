@@ -117,6 +117,7 @@ const BOUNDS: &[(&str, Reached)] = &[
     ("FILTER_BYTES_MAX", In("neuron/tests/waits.rs")),
     ("STARTS_WITHOUT_END_MAX", In("neuron/tests/steps.rs")),
     ("CANCEL_GRACE", In("neuron/tests/cancelled.rs")),
+    ("DRAIN_GRACE", In("orchestrator/tests/drained.rs")),
     ("TRANSACTION_TIME_MAX", In("neuron/tests/transactions.rs")),
     ("TRANSACTION_ROWS_MAX", In("neuron/tests/transactions.rs")),
     ("QUESTION_BYTES_MAX", In("neuron/tests/question.rs")),
