@@ -20,7 +20,7 @@ use crate::{Author, Draft, Envelope, Error, Json, Result, Topic};
 ///
 /// ```
 /// use neuron::{Author, Topic, vocabulary::{Message as _, control::ControlPaused}};
-/// let pause = ControlPaused { because: Some("lunch".into()) };
+/// let pause = ControlPaused { because: Some("lunch".into()), thread: None };
 /// let draft = pause.draft(Topic::new("orchestration.r1.control")?, Author::human("ada")?)?;
 /// assert_eq!(*draft.kind(), "control.paused");
 /// # Ok::<(), neuron::Error>(())
