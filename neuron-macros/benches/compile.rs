@@ -4,6 +4,8 @@
 //! cargo bench -p neuron-macros --bench compile
 //! ```
 //!
+//! Each bare function is called once, behind a box, as a table of steps holds it: else nobody would ask for its machine code.
+//!
 //! Both crates are built in the `dev` profile with everything that they depend on built already: once from nothing, once
 //! after an edit of one body. The figures are the middle ones of several turns, taken in turn.
 #![allow(
@@ -51,6 +53,14 @@ impl Crate {
                  Ok(pages)\n}}\n"
             )
             .unwrap();
+            if !self.is_annotated {
+                writeln!(
+                    source,
+                    "pub fn boxed_{step}<'a>(cx: &'a Cx, url: String, depth: u32) -> std::pin::Pin<Box<dyn Future<Output = \
+                     Result<Vec<String>>> + Send + 'a>> {{\n    Box::pin(step_{step}(cx, url, depth))\n}}\n"
+                )
+                .unwrap();
+            }
         }
         fs::write(self.folder.join("src/lib.rs"), source).unwrap();
     }

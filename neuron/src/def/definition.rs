@@ -1,6 +1,6 @@
 use std::any::TypeId;
 
-use super::{Args, Body, Context, Encoded, Form, Meta, Payload, args, sets::schema_of};
+use super::{Args, Body, Context, Encoded, Form, Meta, Param, Payload, args, sets::schema_of};
 use crate::{Cx, Error, Json, Result};
 
 /// The three kinds of functions that are driven.
@@ -69,9 +69,7 @@ impl<D: Def<Kind = kind::Orchestrator>> Orchestrator for D {}
 
 /// The schemas of a definition.
 pub fn form_of<D: Def>() -> &'static Form {
-    Form::cached(TypeId::of::<D>(), || {
-        Form::new(D::META.params, D::Args::schemas(), schema_of::<D::Output>())
-    })
+    Form::cached(TypeId::of::<D>(), const { &D::META }.params, form::<D::Args, D::Output>)
 }
 
 /// The arguments of one call in the three forms that the engine needs.
@@ -79,12 +77,25 @@ pub fn form_of<D: Def>() -> &'static Form {
 /// # Errors
 /// [`ErrorKind::Malformed`](crate::ErrorKind::Malformed) with the path, if a value has no canonical form.
 pub fn encode<D: Def>(args: &D::Args) -> Result<Encoded, Error> {
-    let meta = D::META;
-    let encoded = args::encode(args, meta.params, form_of::<D>());
-    encoded.map_err(|error| error.context(format!("the arguments of `{}` cannot go on the log", meta.name)))
+    encode_for(const { &D::META }, form_of::<D>(), args)
 }
 
 /// What arguments that came as JSON are by the present types.
 pub(super) fn normalise<D: Def>(json: &Json) -> Result<Encoded, Error> {
-    encode::<D>(&args::decode::<D::Args>(D::META.params, json)?)
+    normalise_for::<D::Args>(const { &D::META }, form_of::<D>(), json)
+}
+
+// What follows knows the types and not the definition, so that the compiler makes it once for all that have the same.
+
+fn form<A: Args, O: Payload>(params: &'static [Param]) -> Form {
+    Form::new(params, A::schemas(), schema_of::<O>())
+}
+
+fn encode_for<A: Args>(meta: &'static Meta, form: &Form, args: &A) -> Result<Encoded, Error> {
+    let encoded = args::encode(args, meta.params, form);
+    encoded.map_err(|error| error.context(format!("the arguments of `{}` cannot go on the log", meta.name)))
+}
+
+fn normalise_for<A: Args>(meta: &'static Meta, form: &Form, json: &Json) -> Result<Encoded, Error> {
+    encode_for(meta, form, &args::decode::<A>(meta.params, json)?)
 }

@@ -3,7 +3,7 @@ use std::{any::TypeId, sync::Arc};
 use futures::future::BoxFuture;
 
 use super::{
-    Context as _, Def, Encoded, Form, Meta, Payload, Ran, Resolver, Run, args, definition::normalise, form_of,
+    Args, Body, Context, Def, Encoded, Form, Meta, Payload, Ran, Resolver, Run, args, definition::normalise, form_of,
     recorded, schema_ref,
 };
 use crate::{
@@ -34,15 +34,9 @@ impl Entry {
         Self {
             meta: D::META,
             form: form_of::<D>,
-            run: |scope, args| {
-                Box::pin(async move {
-                    let args = args::decode::<D::Args>(D::META.params, &args)?;
-                    let cx = D::Context::of(scope);
-                    Ran::of(&recorded(D::body(&cx, args).await)?)
-                })
-            },
+            run: |scope, args| run(const { &D::META }, D::body, scope, args),
             normalise: normalise::<D>,
-            check: |output| output.decode::<D::Output>().map(drop),
+            check: check::<D::Output>,
             args: TypeId::of::<D::Args>,
             output: TypeId::of::<D::Output>,
             found: TypeId::of::<Option<D::Output>>,
@@ -89,11 +83,6 @@ impl Entry {
         (self.check)(output)
     }
 
-    /// A recorded output as the present type.
-    pub(crate) fn present<D: Def>(&self, taken: Taken, journal: &dyn Journal) -> Result<D::Output, Error> {
-        present(self.meta.name, taken, journal)
-    }
-
     /// This step as the one that finds out about another.
     pub(super) const fn resolver(self) -> Resolver {
         Resolver {
@@ -109,6 +98,25 @@ impl Entry {
         let fits = |step: &Resolver| (step.args)() == (self.args)() && (step.output)() == (self.found)();
         self.meta.resolve.as_ref().is_none_or(fits)
     }
+}
+
+/// Runs a body on arguments as JSON. It knows the types and not the definition, so that the compiler makes it once for
+/// all that have the same.
+fn run<C: Context, A: Args, O: Payload>(
+    meta: &'static Meta,
+    body: for<'a> fn(&'a C, A) -> Body<'a, O>,
+    scope: Arc<Scope>,
+    args: Json,
+) -> BoxFuture<'static, Result<Ran, Error>> {
+    Box::pin(async move {
+        let args = args::decode::<A>(meta.params, &args)?;
+        let cx = C::of(scope);
+        Ran::of(&recorded(body(&cx, args).await)?)
+    })
+}
+
+fn check<O: Payload>(output: &Json) -> Result<(), Error> {
+    output.decode::<O>().map(drop)
 }
 
 /// A recorded answer of `name` as the present type; an upcaster is asked only where the recorded value does not decode.

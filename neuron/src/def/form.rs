@@ -26,14 +26,14 @@ pub struct Form {
 
 impl Form {
     /// The form of the definition with this type, made once.
-    pub(super) fn cached(id: TypeId, make: impl FnOnce() -> Self) -> &'static Self {
+    pub(super) fn cached(id: TypeId, params: &'static [Param], make: fn(&'static [Param]) -> Self) -> &'static Self {
         static FORMS: RwLock<Option<HashMap<TypeId, &'static Form>>> = RwLock::new(None);
         let known = FORMS.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(form) = known.as_ref().and_then(|forms| forms.get(&id)) {
             return form;
         }
         drop(known);
-        let form = make();
+        let form = make(params);
         let mut forms = FORMS.write().unwrap_or_else(PoisonError::into_inner);
         // Leaked on purpose: there are as many as the program has definitions.
         forms

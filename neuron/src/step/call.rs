@@ -3,14 +3,15 @@ use std::{
     future::Future,
     marker::PhantomData,
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
 };
 
 use super::ask;
 use crate::{
-    Error, Result,
-    def::{Context as _, Def, Entry, encode},
-    scope::{Ask, Taken},
+    Error, Payload, Result,
+    def::{Context as _, Def, Encoded, Entry, encode, present},
+    scope::{Ask, Scope, Taken},
 };
 
 /// A call that was made. It has its identity already; its work begins when it is awaited, and dropping it lets go of it.
@@ -49,7 +50,7 @@ impl<'a, D: Def> Call<'a, D> {
     pub fn new(cx: &'a D::Context, args: D::Args) -> Self {
         let entry = const { &Entry::of::<D>() };
         Self {
-            ask: encode::<D>(&args).and_then(|args| ask(cx.scope(), entry, args)),
+            ask: made(cx.scope(), entry, encode::<D>(&args)),
             context: PhantomData,
             def: PhantomData,
         }
@@ -60,22 +61,31 @@ impl<D: Def> Future for Call<'_, D> {
     type Output = Result<D::Output, Error>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let ask = match &mut self.ask {
-            Ok(ask) => ask,
-            Err(error) => return Poll::Ready(Err(error.clone())),
-        };
-        match Pin::new(&mut *ask).poll(cx) {
-            Poll::Pending => Poll::Pending,
-            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-            Poll::Ready(Ok(taken)) => decoded::<D>(ask, taken),
-        }
+        poll(&mut self.ask, const { &D::META }.name, cx)
+    }
+}
+
+// What follows knows no definition, so that the compiler makes it once for all that have the same types.
+
+fn made(scope: &Arc<Scope>, entry: &'static Entry, args: Result<Encoded, Error>) -> Result<Ask, Error> {
+    ask(scope, entry, args?)
+}
+
+fn poll<T: Payload>(ask: &mut Result<Ask, Error>, name: &str, cx: &mut Context<'_>) -> Poll<Result<T, Error>> {
+    let ask = match ask {
+        Ok(ask) => ask,
+        Err(error) => return Poll::Ready(Err(error.clone())),
+    };
+    match Pin::new(&mut *ask).poll(cx) {
+        Poll::Pending => Poll::Pending,
+        Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+        Poll::Ready(Ok(taken)) => decoded(ask, name, taken),
     }
 }
 
 /// The output as the present type. One that does not decode is no failure of the step: the body is held, not told.
-fn decoded<D: Def>(ask: &Ask, taken: Taken) -> Poll<Result<D::Output, Error>> {
-    let entry = const { &Entry::of::<D>() };
-    match entry.present::<D>(taken, ask.scope().runtime().journal().as_ref()) {
+fn decoded<T: Payload>(ask: &Ask, name: &str, taken: Taken) -> Poll<Result<T, Error>> {
+    match present(name, taken, ask.scope().runtime().journal().as_ref()) {
         Ok(output) => Poll::Ready(Ok(output)),
         Err(error) => {
             ask.hold(error);
