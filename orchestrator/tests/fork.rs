@@ -444,6 +444,8 @@ async fn the_command_line_forks_a_run_and_a_process_that_serves_goes_on_with_it(
         })
     };
     let at = first.to_string();
+    let begun = format!("{}@1", catalog::lifecycle(&run("one")));
+    let next = format!("{}@2", catalog::lifecycle(&run("one")));
     let (exit, said) = ask(&["fork", "one", "--at", &at, "--id", "two", "--as", "ada"])
         .await
         .unwrap();
@@ -452,6 +454,7 @@ async fn the_command_line_forks_a_run_and_a_process_that_serves_goes_on_with_it(
     for args in [
         &["fork", "one", "--id", "two"][..],
         &["fork", "nobody"],
+        &["fork", "one", "--before", &begun],
         &["fork", "one", "--at-pos", "1"],
     ] {
         let (exit, said) = ask(args).await.unwrap();
@@ -470,6 +473,12 @@ async fn the_command_line_forks_a_run_and_a_process_that_serves_goes_on_with_it(
     assert_eq!(runs[&run("two")].state, RunState::Completed);
     let names: Vec<_> = done.take().into_iter().map(|(what, _)| what).collect();
     assert_eq!(names, ["fetch 1"]);
+    for place in [&["--at", &begun][..], &["--before", &next]] {
+        let (exit, said) = ask(&[&["fork", "one", "--json"], place].concat()).await.unwrap();
+        assert_eq!(exit, Exit::Success, "{said}");
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        assert!((first..first + 2).contains(&said["at"].as_u64().unwrap()), "{said}");
+    }
     let (exit, said) = ask(&["fork", "one", "--json"]).await.unwrap();
     assert_eq!(exit, Exit::Success, "{said}");
     let said: serde_json::Value = serde_json::from_str(&said).unwrap();

@@ -102,8 +102,8 @@ pub enum Command {
     /// What this program's code would do with a run that is recorded: would it go on, or run something again, hold or fail
     /// to read something? A dry run: nothing is appended, no step runs. Ends with 0 only if all go on
     Replay(Replay),
-    /// Begin a run that parts from another one: what that had been answered up to --at POS (or --at-pos, or --at a moment)
-    /// holds, and the rest is done anew. Without a place, all that is recorded holds
+    /// Begin a run that parts from another one: what that had been answered holds, up to --at POS (or TOPIC@SEQ, or a
+    /// moment) or --before ENVELOPE, and the rest is done anew. Without a place, all that is recorded holds
     Fork(Fork),
     /// Which builds began runs here, and orders about them: pin, drain, retire, release
     Builds(Builds),

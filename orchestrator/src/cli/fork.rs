@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::{
     console::Console,
-    moment,
+    find, moment,
     order::{Reason, known_run},
     outcome::{Failure, Outcome},
 };
@@ -17,6 +17,9 @@ pub struct Fork {
     /// The run (`neuron runs`)
     #[arg(value_name = "RUN")]
     run: String,
+    /// All that came before this envelope holds, and nothing from there on: its id or the beginning of one, or TOPIC@SEQ
+    #[arg(long, value_name = "ENVELOPE", conflicts_with_all = ["at", "at_pos"])]
+    before: Option<String>,
     /// The id of the new run; one of its own unless said otherwise
     #[arg(long, value_name = "ID")]
     id: Option<String>,
@@ -37,7 +40,10 @@ struct Told<'a> {
 impl Fork {
     pub(super) fn run(&self, place: &Place<'_>, ledger: &Ledger, console: &mut Console<'_>) -> Outcome {
         let run = known_run(ledger, &self.run)?;
-        let at = place.on(ledger, console)?;
+        let at = match &self.before {
+            Some(envelope) => Some(find::envelope(ledger, envelope)?.pos.saturating_sub(1)),
+            None => place.on(ledger, console)?,
+        };
         let id = self.id.as_ref().map(RunId::new).transpose();
         let id = id.map_err(|error| Failure::Usage(format!("--id: {error}")))?;
         let from = recorded(ledger, &run, at).map_err(refused)?;
@@ -79,7 +85,7 @@ fn refused(error: neuron::Error) -> Failure {
 
 /// The last place that counts, as it was given.
 pub(super) struct Place<'a> {
-    /// A moment; or a place, if it is a number that no moment of a store can be.
+    /// A moment; or a place, if it is TOPIC@SEQ or a number that no moment of a store can be.
     pub(super) at: Option<&'a str>,
     pub(super) pos: Option<u64>,
 }
@@ -91,6 +97,9 @@ impl Place<'_> {
         };
         if let Some(pos) = at.trim().parse().ok().filter(|pos| *pos < FIRST_MOMENT) {
             return Ok(Some(pos));
+        }
+        if at.contains('@') {
+            return Ok(Some(find::envelope(ledger, at)?.pos));
         }
         let then = ledger.as_of_time(moment::parse(at, console.now(), console.local())?)?;
         Ok(Some(then.store().last()?.0))

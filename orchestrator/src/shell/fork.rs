@@ -196,7 +196,7 @@ pub(crate) fn recorded(ledger: &Ledger, run: &RunId, at: Option<u64>) -> Result<
     if at < first || at > last {
         let why = format!(
             "run `{run}` cannot be forked at {at}: it began at pos {first}, and the log ends at {last}; name a place \
-             between (`neuron log 'orchestration.{run}.*'` shows some)"
+             between (`neuron log` lists envelopes, `neuron show ID` tells the pos of one)"
         );
         return Err(Error::new(ErrorKind::Misuse, why));
     }

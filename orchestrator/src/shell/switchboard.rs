@@ -106,6 +106,13 @@ impl Switchboard {
         lines.homes.extend(homes);
     }
 
+    /// Something was said to a run that was left here, and nobody has acted on it.
+    pub(crate) fn speak(&self, run: &RunId) {
+        if let Some(told) = self.lines().left.get_mut(run) {
+            *told = true;
+        }
+    }
+
     /// Whether somebody has said something to a run, or to a package of it, since it was left here: an order, a ruling, an
     /// answer.
     pub(crate) fn is_spoken_to(&self, run: &RunId) -> bool {

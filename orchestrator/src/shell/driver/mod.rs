@@ -72,10 +72,16 @@ impl Driver {
 
     /// Leaves the run without an end: nothing of it goes on here, and whoever takes it up next does so under a new epoch,
     /// so that work which has not stopped by then can append nothing.
-    async fn leave(&self, error: &Error) {
+    async fn leave(&mut self, error: &Error) {
         tracing::warn!(%error, "the run is left without an end");
         self.stop_all(error);
         self.engine.switchboard.leave(&self.id, &self.tokens);
+        // Orders that this driver was handed and did not come to.
+        while let Ok(signal) = self.signals.try_recv() {
+            if matches!(signal, Signal::Ordered { .. } | Signal::ThreadOrdered { .. }) {
+                self.engine.switchboard.speak(&self.id);
+            }
+        }
         if let Err(error) = self.engine.ownership.release(&self.owner.0).await {
             tracing::debug!(%error, "the run could not be given back");
         }
