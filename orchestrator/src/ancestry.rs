@@ -56,7 +56,8 @@ impl Ancestry {
         };
         let (mut root, mut before) = (run.clone(), Vec::new());
         while let Some(fork) = created.fork.take() {
-            let then = ledger.as_of(fork.at.min(first.pos))?;
+            // Whatever it says: only what stood before it began.
+            let then = ledger.as_of(fork.at.min(first.pos.saturating_sub(1)))?;
             let absent = || {
                 let why = format!(
                     "run `{root}` is a fork of `{}`, which is not on the log at {}",

@@ -17,7 +17,10 @@ use orchestrator::{
         pipeline::Pipeline,
         store::{Memory, Select},
         topic::catalog,
-        vocabulary::Message as _,
+        vocabulary::{
+            Message as _,
+            orchestration::{Fork as Parting, OrchestrationCreated},
+        },
     },
     prelude::*,
     runs::{RunState, Runs},
@@ -413,6 +416,30 @@ async fn what_cannot_be_forked_is_told_with_what_can_be_done() {
     assert_eq!(ledger.fold(&Runs, None).unwrap().state.len(), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_run_that_says_it_parts_from_itself_or_from_none_is_an_error_and_no_endless_way_back() {
+    let ledger = store().await;
+    for other in ["me", "nobody"] {
+        let created = OrchestrationCreated {
+            name: "one".into(),
+            args: None,
+            build: "shop 1".into(),
+            registry: String::new(),
+            fork: Some(Parting {
+                run: run(other),
+                at: u64::MAX,
+            }),
+        };
+        let id = if other == "me" { run("me") } else { run("orphan") };
+        let draft = created.draft(catalog::lifecycle(&id), Author::cli()).unwrap();
+        ledger.publish(draft).await.unwrap();
+        let error = BoardView::of(&ledger, &id).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        let told = error.to_string();
+        assert!(told.contains(id.as_str()) && told.contains(other), "{told}");
+    }
+}
+
 #[orchestrator]
 async fn one(board: &Board) -> Result<u32> {
     Ok(board.assign(one_page, ()).await?)
@@ -473,6 +500,8 @@ async fn the_command_line_forks_a_run_and_a_process_that_serves_goes_on_with_it(
     assert_eq!(runs[&run("two")].state, RunState::Completed);
     let names: Vec<_> = done.take().into_iter().map(|(what, _)| what).collect();
     assert_eq!(names, ["fetch 1"]);
+    let (_, said) = ask(&["board", "two"]).await.unwrap();
+    assert!(said.contains(&format!("parts from one at pos {at}")), "{said}");
     for place in [&["--at", &begun][..], &["--before", &next]] {
         let (exit, said) = ask(&[&["fork", "one", "--json"], place].concat()).await.unwrap();
         assert_eq!(exit, Exit::Success, "{said}");

@@ -119,6 +119,9 @@ fn headline(run: &ToldRun, console: &mut Console<'_>) -> Outcome {
         console.paint(Paint::Faint, &format!("  started {started}{end}")),
     ];
     console.line(&line.concat())?;
+    if let Some(fork) = &run.summary.fork {
+        console.line(&format!("it parts from {} at pos {}", fork.run, fork.at))?;
+    }
     match &run.error {
         Some(error) => console.prose(&format!("it failed: {error}")),
         None => Ok(()),
