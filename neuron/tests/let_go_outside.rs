@@ -268,3 +268,24 @@ async fn cut_anywhere_what_a_step_has_begun_and_not_come_to_again_ends_with_it()
         );
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn cut_anywhere_a_request_that_a_step_was_not_told_of_is_there_for_whoever_let_go_of_it() {
+    let whole = World::new();
+    let later = async {
+        tokio::time::sleep(MINUTE / 2).await;
+        whole.journal.give(Sought::Update("book".into()), Json::of(&9).unwrap());
+    };
+    let (told, ()) = tokio::join!(whole.run(delegates, ()), later);
+    assert_eq!(told.map_err(|error| error.to_string()), Ok(9), "{:#?}", whole.log());
+    let looks = whole
+        .log()
+        .iter()
+        .position(|line| line.starts_with("timer.fired"))
+        .unwrap();
+    for cut in looks + 1..=whole.len() {
+        let world = whole.cut(cut);
+        let told = world.run(delegates, ()).await.map_err(|error| error.to_string());
+        assert_eq!(told, Ok(9), "cut {cut}: {:#?}", world.log());
+    }
+}

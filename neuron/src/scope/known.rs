@@ -1,4 +1,8 @@
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use super::{Committed, recorded::Answer};
 use crate::{
@@ -55,7 +59,7 @@ pub(crate) struct Known {
     pub(crate) deadline: Option<Millis>,
     /// The envelope that answered it, if it is a wait.
     pub(crate) came: Option<EnvelopeRef>,
-    /// The request that it took, if it takes updates.
+    /// The request that it took, if it takes updates, or responds to.
     pub(crate) took: Option<Request>,
     /// Whether what answered it is free for another, as its body was never told.
     pub(crate) given_back: bool,
@@ -75,6 +79,15 @@ pub(crate) struct Request {
     pub(crate) update: Arc<str>,
     /// Its `pos`.
     pub(crate) asked: u64,
+}
+
+impl Request {
+    pub(super) fn named(update: &str, asked: u64) -> Self {
+        Self {
+            update: update.into(),
+            asked,
+        }
+    }
 }
 
 /// What a body that lets go of a call leaves on the log: a start without an end, or an answer that nobody was told.
@@ -129,6 +142,19 @@ impl Past {
         let mut left: Vec<_> = left.collect();
         left.sort_unstable_by(|(one, ..), (other, ..)| one.cmp(other));
         (threads, left)
+    }
+
+    /// Its body has not run since a crash, so nobody knows whether it was told of the requests that it has not responded to:
+    /// they are there for another, as they would be for its own next attempt.
+    pub(super) fn doubt_requests(&mut self) {
+        let responds = self.0.values().filter(|call| call.name != UPDATE);
+        let responded: HashSet<u64> = responds.filter_map(|call| Some(call.took.as_ref()?.asked)).collect();
+        for call in self.0.values_mut().filter(|call| call.name == UPDATE) {
+            call.untold |= call
+                .took
+                .as_ref()
+                .is_some_and(|taken| !responded.contains(&taken.asked));
+        }
     }
 
     /// The next attempt of a step is given nothing that an earlier one gave back.

@@ -64,16 +64,23 @@ impl Runtime {
 
     fn leave_rest(&self, scope: &Arc<str>, (threads, calls): Rest) {
         for thread in threads {
-            self.leave_open(&thread, &mut self.take_past(&thread));
+            self.leave_unrun(&thread);
         }
         for (key, name, left) in calls {
             self.left(scope, &key, name, &left, None);
         }
     }
 
+    /// What a step or a thread had begun before a crash, if it has not run since.
+    fn leave_unrun(&self, scope: &Arc<str>) {
+        let mut past = self.take_past(scope);
+        past.doubt_requests();
+        self.leave_open(scope, &mut past);
+    }
+
     fn left(&self, scope: &Arc<str>, key: &Arc<str>, name: String, left: &Left, burn: Option<Burn>) {
         if let Left::Step(_) = left {
-            self.leave_open(key, &mut self.take_past(key));
+            self.leave_unrun(key);
             self.unsettled.let_go(key);
         }
         match record(scope, key, name, left) {

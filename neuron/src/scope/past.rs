@@ -290,18 +290,16 @@ impl History {
                 let word: UpdateTaken = payload.decode()?;
                 let schema = Some(word.request_schema);
                 let request = output(word.request, schema);
-                let update: Arc<str> = word.update.into();
-                self.updates.entry(update.clone()).or_default().take(word.asked);
+                let took = Request::named(&word.update, word.asked);
+                self.updates.entry(took.update.clone()).or_default().take(word.asked);
                 let call = self.call(&word.scope, &word.key);
                 call.begins_anew();
-                call.took = Some(Request {
-                    update,
-                    asked: word.asked,
-                });
+                call.took = Some(took);
                 self.answer(&word.scope, &word.key, &word.name, request.asked(word.asked)?);
             }
             UpdateAnswered::TYPE => {
                 let word: UpdateAnswered = payload.decode()?;
+                self.call(&word.scope, &word.key).took = Some(Request::named("", word.asked));
                 self.answer(&word.scope, &word.key, &word.name, Answer::new(place, Ok(Json::null())));
             }
             _ => {}

@@ -30,7 +30,8 @@ const RESPOND: &str = "$respond";
 
 /// Requests into a body that runs, in their order: take one, respond, take the next.
 ///
-/// While it lives, the body takes updates of its name; keep it for as long as that.
+/// While it lives, the body takes updates of its name; keep it for as long as that. A request that a step has taken and not
+/// responded to is taken again if a crash cuts the step off: by its next attempt, or by whoever has let go of it.
 #[must_use = "no update is taken until `next` is awaited"]
 pub struct Updates<'a, Q, R> {
     scope: &'a Arc<Scope>,
